@@ -1,0 +1,170 @@
+"""Every error this package raises on purpose: one tree, a stable code each, and what to do next in the message.
+
+No message holds memory text, arguments or secrets; facts about the failure are attributes. DuckDB's own exceptions
+never reach a caller: `store.database` translates them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class AgentsMemoryError(Exception):
+    """The root of every error of this package.
+
+    Attributes:
+        code: A stable, machine-readable name of the kind of failure.
+        retryable: Whether doing the same call again may succeed without changing anything else.
+        details: JSON-able facts about the failure, such as ids and numbers.
+    """
+
+    code: ClassVar[str] = "error"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.details: dict[str, Any] = details
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as JSON-able data, for a model, a command line or another process."""
+        return {"code": self.code, "message": str(self), "retryable": self.retryable, "details": self.details}
+
+
+class InvalidInput(AgentsMemoryError, ValueError):
+    """An argument cannot be used as it is; nothing was written."""
+
+    code = "invalid_input"
+
+
+class InvalidId(InvalidInput):
+    """A text is not an id of the kind asked for."""
+
+    code = "invalid_id"
+
+
+class InvalidTime(InvalidInput):
+    """A time is naive, unreadable, or an interval would be empty."""
+
+    code = "invalid_time"
+
+
+class NotFound(AgentsMemoryError, LookupError):
+    """Nothing visible from this namespace has that id or name."""
+
+    code = "not_found"
+
+
+class Conflict(AgentsMemoryError):
+    """Memory is not in the state that the call needs."""
+
+    code = "conflict"
+
+
+class StaleVersion(Conflict):
+    """The fact or relation changed, or ended, before this change; read it again and decide anew."""
+
+    code = "stale_version"
+
+
+class WrongNamespace(Conflict):
+    """The thing is visible here but belongs to another namespace, which alone may change it."""
+
+    code = "wrong_namespace"
+
+
+class InvalidTransition(Conflict):
+    """A request or run cannot move to the state asked for from the one it is in."""
+
+    code = "invalid_transition"
+
+
+class AlreadyDecided(InvalidTransition):
+    """Somebody else decided the request first."""
+
+    code = "already_decided"
+
+
+class StaleRequest(Conflict):
+    """Memory changed since the request was last shown; look at it again before deciding."""
+
+    code = "stale_request"
+
+
+class Undecided(Conflict):
+    """A run cannot be resumed while some of its requests wait for a decision."""
+
+    code = "undecided"
+
+
+class LeaseLost(Conflict):
+    """The run was claimed by somebody else meanwhile; this resume must not write."""
+
+    code = "lease_lost"
+
+
+class CannotResume(AgentsMemoryError):
+    """A parked run cannot be resumed with the agent, session or SDK at hand; nothing was lost."""
+
+    code = "cannot_resume"
+
+
+class CannotPark(AgentsMemoryError):
+    """A result cannot be parked, since nothing in it waits for a decision."""
+
+    code = "cannot_park"
+
+
+class SessionError(AgentsMemoryError):
+    """A conversation cannot be read or written as asked."""
+
+    code = "session_error"
+
+
+class Closed(AgentsMemoryError):
+    """The handle was closed; open a new one."""
+
+    code = "closed"
+
+
+class StorageError(AgentsMemoryError):
+    """The file or DuckDB failed; the transaction was rolled back."""
+
+    code = "storage_error"
+
+
+class StoreLocked(StorageError):
+    """Another process holds the file."""
+
+    code = "store_locked"
+    retryable = True
+
+
+class StoreUnreadable(StorageError):
+    """The path is not a memory that this process can open."""
+
+    code = "store_unreadable"
+
+
+class NewerStore(StorageError):
+    """The file was written by a newer release of this package."""
+
+    code = "newer_store"
+
+
+class WriteConflict(StorageError):
+    """Two transactions changed the same row; nothing was written by this one."""
+
+    code = "write_conflict"
+    retryable = True
+
+
+class TransactionDoomed(StorageError):
+    """An inner block of the transaction failed, so that the whole of it was rolled back."""
+
+    code = "transaction_doomed"
+
+
+class TransactionElsewhere(StorageError):
+    """Another task or thread has the transaction open that this call was made inside."""
+
+    code = "transaction_elsewhere"

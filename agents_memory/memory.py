@@ -1,0 +1,426 @@
+"""`Memory`: the handle on one file and namespace. Every verb is a call of one entry of the catalogue.
+
+The verbs are synchronous: they block for as long as DuckDB takes, typically a few milliseconds. The parts that the
+Agents SDK awaits (`DuckDBSession`, the tools, `RunStateStore`) cross to a thread by themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import date, datetime
+from types import TracebackType
+from typing import Any, Self, cast
+
+from agents_memory import operations
+from agents_memory.config import DEFAULT_NAMESPACE, OPEN_WAIT_S, ROOT
+from agents_memory.errors import Closed, InvalidInput
+from agents_memory.graph.arguments import to_moment
+from agents_memory.graph.scope import check_namespace
+from agents_memory.store.database import Database
+from agents_memory.store.files import open_database, release
+from agents_memory.types import (
+    About,
+    Caller,
+    Entity,
+    Episode,
+    Fact,
+    FactVersion,
+    Kind,
+    Provenance,
+    RecallResult,
+    Receipt,
+    Triple,
+)
+
+When = datetime | date | str
+"""A moment: an aware datetime, a date (midnight UTC), or either as an ISO 8601 string."""
+
+
+class MemoryView:
+    """A read-only look at a memory, now or as of another moment. Made by `Memory.as_of`."""
+
+    def __init__(self, database: Database, caller: Caller) -> None:
+        self._database = database
+        self._caller = caller
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that is read, together with its ancestors."""
+        return self._caller.namespace
+
+    def call(self, operation: str, arguments: Mapping[str, Any] | None = None, **origin: Any) -> Any:
+        """Do an operation of the catalogue by name; the typed verbs below are this call.
+
+        Args:
+            operation: Its name, such as `"remember"`.
+            arguments: Its arguments; they are checked before anything happens.
+            **origin: Attributes of `Caller` that say where the call comes from, such as `session_id`.
+
+        Raises:
+            InvalidInput: The arguments do not fit.
+            Closed: The memory was closed.
+        """
+        caller = replace(self._caller, **origin) if origin else self._caller
+        return operations.call(self._database, caller, operation, arguments or {})
+
+    def recall(self, query: str, *, k: int = 10, kinds: Iterable[Kind | str] | None = None) -> RecallResult:
+        """The facts that answer a question best, best first.
+
+        Args:
+            query: Plain words in any language.
+            k: How many hits at most; at least 1.
+            kinds: Only facts of these kinds.
+
+        Returns:
+            The hits, each with why it was found; an empty result says why it is empty.
+        """
+        given = None if kinds is None else list(kinds)
+        return cast("RecallResult", self._do("recall", query=query, k=k, kinds=given))
+
+    def get(self, fact_id: str) -> Fact:
+        """A fact in the version believed at the asked moment.
+
+        It is returned whether or not it holds in the world then; `Fact.is_current` says.
+
+        Raises:
+            NotFound: No visible fact of that id was believed then. `history` may still know it.
+        """
+        return cast("Fact", self._do("get_fact", fact_id=fact_id))
+
+    def history(self, fact_id: str) -> tuple[FactVersion, ...]:
+        """Every version of a fact, oldest first, with why each came and went; forgotten facts too.
+
+        Raises:
+            NotFound: No visible fact of that id was known then.
+        """
+        return cast("tuple[FactVersion, ...]", self._do("history", fact_id=fact_id))
+
+    def provenance(self, fact_id: str) -> tuple[Provenance, ...]:
+        """Where a fact comes from, newest first: its versions, those of what it superseded, words and reviewers.
+
+        Raises:
+            NotFound: No visible fact of that id was known then.
+        """
+        return cast("tuple[Provenance, ...]", self._do("provenance", fact_id=fact_id))
+
+    def about(self, entity: str, *, hops: int = 1) -> About:
+        """What is known around an entity.
+
+        Args:
+            entity: A name it answers to.
+            hops: How many relations to follow, 0 to 3; 0 gives the facts about it alone.
+
+        Raises:
+            NotFound: No visible entity answers to that name.
+        """
+        return cast("About", self._do("about", entity=entity, hops=hops))
+
+    def entity(self, name: str) -> Entity:
+        """The entity that a name means.
+
+        Raises:
+            NotFound: No visible entity answers to it.
+        """
+        return cast("Entity", self._do("get_entity", name=name))
+
+    def _do(self, operation: str, **arguments: Any) -> Any:
+        return self.call(operation, {key: value for key, value in arguments.items() if value is not None})
+
+
+class Memory(MemoryView):
+    """A durable memory in one DuckDB file, seen from one namespace.
+
+    Open it with `Memory.open`; use it as a context manager, or call `close`. One `Memory` may be used by any number
+    of threads and tasks. Opening the same file again in the same process gives a further handle on the same memory.
+    """
+
+    def __init__(self, database: Database, caller: Caller, *, owns: bool) -> None:
+        super().__init__(database, caller)
+        self._owns = owns
+        self._is_closed = False
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        namespace: str = DEFAULT_NAMESPACE,
+        writer: str | None = None,
+        wait_s: float = OPEN_WAIT_S,
+    ) -> Memory:
+        """Open a memory, creating the file when it is not there. Nothing is downloaded, nothing is built.
+
+        Args:
+            path: The file; its folder must exist. `":memory:"` gives a memory of its own that ends with the process.
+            namespace: The path written in, such as `"acme/kestrel"`; it is read together with its ancestors. The
+                empty string stands above every namespace: nothing is written there, and the approval queue of the
+                whole file is seen.
+            writer: The name recorded with what is written.
+            wait_s: Seconds to wait while another process holds the file.
+
+        Raises:
+            InvalidInput: The namespace is none; `namespace_of` makes one of any text.
+            StoreLocked: Another process still holds the file after `wait_s`; the message names it.
+            StoreUnreadable: The path is no file that can be a memory.
+            NewerStore: A newer release wrote the file.
+        """
+        if namespace != ROOT:
+            check_namespace(namespace)
+        return cls(open_database(path, wait_s=wait_s), Caller(namespace=namespace, writer=writer), owns=True)
+
+    def at_namespace(self, namespace: str, *, writer: str | None = None) -> Memory:
+        """A handle on another namespace of the same file. Closing it closes nothing; the original must stay open."""
+        caller = replace(self._caller, namespace=check_namespace(namespace), writer=writer or self._caller.writer)
+        return Memory(self._database, caller, owns=False)
+
+    def as_of(self, *, valid_at: When | None = None, known_at: When | None = None) -> MemoryView:
+        """A read-only view of another moment; an axis that is left out stands at now.
+
+        Args:
+            valid_at: What held in the world then.
+            known_at: What was believed then.
+
+        Raises:
+            InvalidInput: A time is naive or unreadable.
+        """
+        caller = replace(self._caller, valid_at=_moment("valid_at", valid_at), known_at=_moment("known_at", known_at))
+        return MemoryView(self._database, caller)
+
+    def remember(
+        self,
+        content: str,
+        *,
+        entities: Iterable[str] = (),
+        kind: Kind | str | None = None,
+        importance: float | None = None,
+        confidence: float | None = None,
+        pinned: bool | None = None,
+        valid_from: When | None = None,
+        valid_to: When | None = None,
+        relate: Iterable[Triple] = (),
+        evidence: str | None = None,
+        episode: str | None = None,
+    ) -> Receipt:
+        """Store a fact; one that says the same already is reinforced instead, and the receipt says so.
+
+        Args:
+            content: One self-contained sentence.
+            entities: The names of what it is about; unknown ones are created.
+            kind: What sort of thing it says; `fact` when left out.
+            importance: 0 to 1; 0.5 when left out.
+            confidence: 0 to 1; 1 when left out.
+            pinned: Always put before a model; False when left out.
+            valid_from: Since when it holds; now when left out.
+            valid_to: Until when; open when left out.
+            relate: Relations it states, each `(source, predicate, target)`.
+            evidence: The words it rests on, verbatim; they are kept as an episode.
+            episode: An episode it rests on, such as `"p4"`.
+
+        Returns:
+            A receipt of status `created` or `reinforced`.
+
+        Raises:
+            InvalidInput: An argument cannot be used; nothing was written.
+            NotFound: The episode is not visible here.
+        """
+        return cast(
+            "Receipt",
+            self._do(
+                "remember",
+                content=content,
+                entities=_listed(entities),
+                kind=kind,
+                importance=importance,
+                confidence=confidence,
+                pinned=pinned,
+                valid_from=valid_from,
+                valid_to=valid_to,
+                relate=_listed(relate),
+                evidence=evidence,
+                episode=episode,
+            ),
+        )
+
+    def supersede(
+        self,
+        fact_id: str,
+        content: str,
+        *,
+        at: When | None = None,
+        reason: str | None = None,
+        entities: Iterable[str] | None = None,
+        relate: Iterable[Triple] = (),
+        unrelate: Iterable[Triple] = (),
+    ) -> Receipt:
+        """Record that the world changed: the fact ends at `at`, and a new fact that names it begins there.
+
+        Args:
+            fact_id: The fact that no longer holds.
+            content: What holds instead.
+            at: When the world changed; now when left out, earlier for something learnt late.
+            reason: Why.
+            entities: What the new fact is about; the same as before when left out.
+            relate: Relations that begin then.
+            unrelate: Relations that end then.
+
+        Returns:
+            A receipt of status `superseded` whose id is the new fact.
+
+        Raises:
+            NotFound: There is no such fact, or no such relation to end.
+            StaleVersion: It was forgotten, or superseded by somebody else first.
+            InvalidTime: It did not hold yet at `at`.
+            WrongNamespace: It belongs to an ancestor.
+        """
+        return cast(
+            "Receipt",
+            self._do(
+                "supersede",
+                fact_id=fact_id,
+                content=content,
+                at=at,
+                reason=reason,
+                entities=None if entities is None else _listed(entities),
+                relate=_listed(relate),
+                unrelate=_listed(unrelate),
+            ),
+        )
+
+    def correct(
+        self,
+        fact_id: str,
+        content: str,
+        *,
+        reason: str | None = None,
+        entities: Iterable[str] | None = None,
+        relate: Iterable[Triple] = (),
+        unrelate: Iterable[Triple] = (),
+    ) -> Receipt:
+        """Record that memory was wrong: the same fact says something else, over the same time in the world.
+
+        What was believed before stays readable through `as_of(known_at=...)`.
+
+        Args:
+            fact_id: The fact that was wrong.
+            content: What was true all along.
+            reason: Why.
+            entities: What it is about; the same as before when left out.
+            relate: Relations that were true all along.
+            unrelate: Relations that were never true.
+
+        Raises:
+            NotFound: There is no such fact, or no such relation to retract.
+            StaleVersion: It was forgotten.
+            WrongNamespace: It belongs to an ancestor.
+        """
+        return cast(
+            "Receipt",
+            self._do(
+                "correct",
+                fact_id=fact_id,
+                content=content,
+                reason=reason,
+                entities=None if entities is None else _listed(entities),
+                relate=_listed(relate),
+                unrelate=_listed(unrelate),
+            ),
+        )
+
+    def forget(self, fact_id: str, *, reason: str | None = None) -> Receipt:
+        """Stop believing a fact, and the relations that it states. Its history stays readable.
+
+        Raises:
+            NotFound: There is no such fact.
+            StaleVersion: It was forgotten already.
+            WrongNamespace: It belongs to an ancestor.
+        """
+        return cast("Receipt", self._do("forget", fact_id=fact_id, reason=reason))
+
+    def relate(
+        self,
+        source: str,
+        predicate: str,
+        target: str,
+        *,
+        valid_from: When | None = None,
+        valid_to: When | None = None,
+    ) -> Receipt:
+        """Tie two entities; unknown ones are created, and a tie that holds already stays one.
+
+        Returns:
+            A receipt of status `created`, or `unchanged` when the relation was there.
+        """
+        return cast(
+            "Receipt",
+            self._do(
+                "relate",
+                source=source,
+                predicate=predicate,
+                target=target,
+                valid_from=valid_from,
+                valid_to=valid_to,
+            ),
+        )
+
+    def unrelate(self, source: str, predicate: str, target: str, *, at: When | None = None) -> Receipt:
+        """Record that a relation ended at `at`, which is now when left out.
+
+        Raises:
+            NotFound: No such relation holds then.
+            InvalidTime: It did not hold yet then.
+        """
+        return cast("Receipt", self._do("unrelate", source=source, predicate=predicate, target=target, at=at))
+
+    def add_alias(self, entity: str, alias: str) -> Receipt:
+        """Let an entity answer to a further name.
+
+        Raises:
+            NotFound: No entity answers to `entity`.
+            Conflict: The alias means another entity of this namespace already.
+        """
+        return cast("Receipt", self._do("add_alias", entity=entity, alias=alias))
+
+    def add_episode(self, text: str, *, source: str | None = None, occurred_at: When | None = None) -> Episode:
+        """Keep words verbatim as evidence; the same words from the same source are kept once."""
+        return cast("Episode", self._do("add_episode", text=text, source=source, occurred_at=occurred_at))
+
+    def call(self, operation: str, arguments: Mapping[str, Any] | None = None, **origin: Any) -> Any:
+        """Do an operation of the catalogue by name; see `MemoryView.call`."""
+        if self._is_closed:
+            raise Closed("This memory was closed. Open it again.")
+        return super().call(operation, arguments, **origin)
+
+    def close(self) -> None:
+        """Give the handle back; the last one of the process checkpoints and lets go of the file. Harmless twice."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._owns:
+            release(self._database)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Memory({self._database.path!r}, namespace={self.namespace!r})"
+
+
+def _listed(values: Iterable[Any]) -> Any:
+    """A list of what can be listed; anything else is left for the checks of the catalogue to refuse."""
+    return list(values) if isinstance(values, Iterable) and not isinstance(values, str | bytes | dict) else values
+
+
+def _moment(name: str, value: When | None) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        return to_moment(value)
+    except ValueError as error:
+        raise InvalidInput(f"{name} {error}.") from None

@@ -1,0 +1,1 @@
+"""recall finds the facts that answer a question; it never writes."""

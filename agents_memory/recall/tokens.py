@@ -1,0 +1,249 @@
+"""From text to the tokens that are compared: one rule for what is written and for what is asked.
+
+Words lose case, accents and, by their script's Snowball stemmer, endings. Scripts written without spaces give pairs of
+characters. What is compared to the letter (times, addresses, versions, paths, identifiers, e-mail) stays whole, and
+gives its parts besides. A question also loses its stop words. Pure functions; the work for one text is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import chain
+from typing import Any, Final
+
+import snowballstemmer
+
+from agents_memory.recall.words import IRREGULAR, STOP_WORDS
+
+MAX_WRITTEN_CHARS: Final = 4_000_000
+"""What of one fact is indexed: about 700,000 words, half a second of work. The rest is kept and not searched."""
+
+MAX_ASKED_CHARS: Final = 4_000
+"""What of one question is looked for; longer ones are documents, whose first page says what they are about."""
+
+_MAX_CHUNK_CHARS: Final = 512
+_MAX_TOKEN_CHARS: Final = 128
+_MAX_STEMMED_CHARS: Final = 32
+
+_PAIRED: Final = (  # scripts written without spaces, or with particles glued on
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f\u3005"  # Han
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # Hiragana, Katakana
+    "\uac00-\ud7af\u1100-\u11ff\u3131-\u318e"  # Hangul
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1780-\u17d3"  # Thai, Lao, Burmese, Khmer
+)
+_EMOJI: Final = "\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
+_JOINT: Final = r"[._/\\:@#&=+~%?'-]{1,3}"
+_ENDING: Final = r"(?:\+\+|\#)?"  # C++, C#
+_THOUSANDS: Final = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])"
+
+_INVISIBLE: Final = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
+_ACCENT: Final = re.compile(
+    "(?<![\u0438\u0418])\u0306|[\u0300-\u0305\u0307-\u036f]"  # Latin, Greek, Cyrillic; the breve of the letter и stays
+    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670]"  # vowels that are not always written
+)
+_OTHER_FORMS: Final = str.maketrans(
+    {"’": "'", "ʼ": "'", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i",
+     "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th"}
+)  # fmt: skip
+_DIGIT: Final = re.compile(r"[^\W\D]")
+_CONTRACTION: Final = re.compile(r"(.+)'(s|re|ve|ll|d|m)", re.DOTALL)
+_NEGATION: Final = re.compile(r"[^\W\d_]+n't")
+_PART: Final = re.compile(r"[._/\\:@#&=+~%?'-]+")
+_HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ASCII_SCAN: Final = re.compile(
+    rf"(?P<thousands>{_THOUSANDS})|[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*{_ENDING}", re.ASCII
+)
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of a text that is stored, in its order, repeated ones repeated."""
+    return list(chain.from_iterable(_written(piece) for piece in _pieces(text[:MAX_WRITTEN_CHARS])))
+
+
+def query_tokens(text: str) -> list[str]:
+    """The tokens of a question, in its order, each once, without stop words.
+
+    A question of one or two stop words only is taken at its word: `The Who`, `Will`.
+    """
+    pieces = list(_pieces(text[:MAX_ASKED_CHARS]))
+    asked = list(chain.from_iterable(_asked(piece) for piece in pieces))
+    if not asked and len(pieces) <= 2:
+        asked = list(chain.from_iterable(_written(piece) for piece in pieces))
+    return list(dict.fromkeys(asked))
+
+
+@dataclass(frozen=True, slots=True)
+class NameWord:
+    """One word as names are compared, and whether it was written as a name is: with a capital, or in no such script."""
+
+    key: str
+    capital: bool
+
+
+def name_words(text: str) -> list[NameWord]:
+    """The words of a name, or of a text in which names are looked for; characters where a script has no spaces."""
+    return list(chain.from_iterable(_name_words(piece) for piece in _pieces(text[:MAX_ASKED_CHARS])))
+
+
+# -- pieces: what stands between white space and punctuation ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """A word, number or compound; `text` as written, but for accents."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Characters of a script that is written without spaces."""
+
+    text: str
+
+
+_Piece = _Chunk | _Run
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    if text.isascii():
+        for match in _ASCII_SCAN.finditer(text):
+            yield _chunk(match)
+        return
+    for match in _scan().finditer(_readable(text)):
+        yield _Run(match[0]) if match.lastgroup == "run" else _chunk(match)
+
+
+def _chunk(match: re.Match[str]) -> _Chunk:
+    found = match[0][:_MAX_CHUNK_CHARS]
+    return _Chunk(found.replace(",", "") if match.lastgroup == "thousands" else found)
+
+
+@cache
+def _scan() -> re.Pattern[str]:
+    word = rf"(?:(?![{_PAIRED}])[^\W_]|[{_marks()}])+"
+    return re.compile(
+        rf"(?P<thousands>{_THOUSANDS})|(?P<run>[{_PAIRED}]+)|[{_EMOJI}]|{word}(?:{_JOINT}{word})*{_ENDING}"
+    )
+
+
+def _marks() -> str:
+    """The vowel signs that are letters of a word, and that `\\w` leaves out."""
+    blocks = chain(range(0x0300, 0x1B00), range(0x1CD0, 0x1D00), range(0xA000, 0xAC00), range(0x11000, 0x11A00))
+    return "".join(chr(code) for code in blocks if unicodedata.category(chr(code)) in {"Mn", "Mc"})
+
+
+def _readable(text: str) -> str:
+    visible = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    bare = _ACCENT.sub("", unicodedata.normalize("NFD", visible))
+    plain = unicodedata.normalize("NFC", bare).translate(_OTHER_FORMS)
+    return _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), plain)
+
+
+# -- from pieces to tokens -----------------------------------------------------------------------------------------
+
+
+def _written(piece: _Piece) -> tuple[str, ...]:
+    if isinstance(piece, _Run):
+        return (*piece.text, *_pairs(piece.text))
+    return _analysed(piece.text)[0]
+
+
+def _asked(piece: _Piece) -> tuple[str, ...]:
+    if isinstance(piece, _Run):
+        return tuple(_pairs(piece.text)) or (piece.text,)
+    return _analysed(piece.text)[1]
+
+
+def _name_words(piece: _Piece) -> list[NameWord]:
+    if isinstance(piece, _Run):
+        return [NameWord(char, capital=True) for char in piece.text]
+    contracted = _CONTRACTION.fullmatch(piece.text)
+    words = _split(contracted[1] if contracted else piece.text)
+    return [NameWord(word.casefold(), capital=word[0] != word[0].lower() or not word.isascii()) for word in words]
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(len(run) - 1)]
+
+
+@lru_cache(maxsize=1 << 17)
+def _analysed(chunk: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tokens of one chunk when it is written, and when it is asked for."""
+    folded = chunk.casefold()
+    contracted = _CONTRACTION.fullmatch(folded)
+    if contracted is not None:
+        return _analysed(chunk[: len(contracted[1])])
+    if _NEGATION.fullmatch(folded):
+        return (folded,), (folded,)
+    parts = _split(folded)
+    if len(parts) > 1:
+        return _compound(folded[:_MAX_TOKEN_CHARS], parts)
+    whole = _stem(parts[0])
+    return (whole, *_humps(chunk)), () if folded in STOP_WORDS else (whole,)
+
+
+def _compound(whole: str, parts: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    stems = tuple(_stem(part) for part in parts)
+    if all(_has_digit(part) for part in parts):  # 14:05, 10.0.0.1, v1.2: another such is another thing
+        return (whole, *stems), (whole,)
+    return (whole, *stems), (whole, *(_stem(part) for part in parts if part not in STOP_WORDS))
+
+
+def _split(chunk: str) -> list[str]:
+    """The parts of a compound; `c++` and `c#` keep their ending."""
+    body = chunk.rstrip("+#")
+    parts = [part for part in _PART.split(body) if part]
+    return [*parts[:-1], parts[-1] + chunk[len(body) :]] if parts else [chunk]
+
+
+def _humps(chunk: str) -> tuple[str, ...]:
+    """The words inside an identifier such as `getUserName`."""
+    if chunk.isalpha() and (chunk[1:].islower() or chunk.isupper() or chunk.islower()):
+        return ()
+    words = _HUMP.findall(chunk) if chunk.isascii() and not chunk.isupper() else []
+    return tuple(_stem(word.lower()) for word in words if len(word) > 1) if len(words) > 1 else ()
+
+
+def _has_digit(word: str) -> bool:
+    return any(char.isdigit() for char in word)
+
+
+# -- stems ---------------------------------------------------------------------------------------------------------
+
+_STEMMERS: Final = (
+    (0x0041, 0x024F, "english"),
+    (0x0370, 0x03FF, "greek"),
+    (0x0400, 0x052F, "russian"),
+    (0x0530, 0x058F, "armenian"),
+    (0x0600, 0x06FF, "arabic"),
+    (0x0900, 0x097F, "hindi"),
+    (0x0B80, 0x0BFF, "tamil"),
+)
+_stemming = threading.Lock()  # a Snowball stemmer keeps its word in itself
+
+
+@lru_cache(maxsize=1 << 17)
+def _stem(word: str) -> str:
+    word = word[:_MAX_TOKEN_CHARS]
+    if len(word) > _MAX_STEMMED_CHARS or not word.isalpha() and _has_digit(word):
+        return word
+    language = _language(ord(word[0]))
+    if language is None or word[-1] in "+#":
+        return word
+    with _stemming:
+        return str(_stemmer(language).stemWord(IRREGULAR.get(word, word)))
+
+
+def _language(code: int) -> str | None:
+    return next((language for first, last, language in _STEMMERS if first <= code <= last), None)
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    return snowballstemmer.stemmer(language)

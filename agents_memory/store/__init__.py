@@ -1,0 +1,1 @@
+"""store owns DuckDB and every SQL statement; nothing above it imports `duckdb` or writes SQL."""

@@ -1,0 +1,360 @@
+"""One DuckDB instance per file and process, and the only place where statements run.
+
+The rules it owns: a cursor per call; one writer at a time; a transaction is all or nothing, belongs to the task and
+thread that opened it, and carries one moment for everything it writes; moments only ever grow within a file; DuckDB's
+exceptions become ours here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol, TypeVar, cast
+
+import duckdb
+import numpy as np
+
+from agents_memory import _clock
+from agents_memory.errors import (
+    Closed,
+    NotFound,
+    StorageError,
+    TransactionDoomed,
+    TransactionElsewhere,
+    WriteConflict,
+)
+from agents_memory.store.queries import statements
+from agents_memory.store.values import Row, from_duckdb, to_duckdb
+
+_log = logging.getLogger("agents_memory")
+_TICK = timedelta(microseconds=1)
+T = TypeVar("T")
+
+
+class Subscriber(Protocol):
+    """Something in the process that follows what is committed, such as a read index."""
+
+    def committed(self, changes: Sequence[object]) -> None:
+        """Take in the changes of one transaction, after its commit and before the next write."""
+
+    def reset(self) -> None:
+        """Forget everything and read it anew when next asked; called when `committed` failed."""
+
+
+class _Runner:
+    """Runs named statements; what a database and a transaction have in common."""
+
+    def _execute(self, name: str, parameters: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+        raise NotImplementedError
+
+    def rows(self, name: str, /, **parameters: Any) -> list[Row]:
+        """Run a named statement and return its rows as dictionaries."""
+        return from_duckdb(self._execute(name, parameters))
+
+    def one_or_none(self, name: str, /, **parameters: Any) -> Row | None:
+        """The first row of a named statement, or None when there is none."""
+        found = self.rows(name, **parameters)
+        return found[0] if found else None
+
+    def one(self, name: str, /, **parameters: Any) -> Row:
+        """The first row of a named statement that always has one."""
+        found = self.one_or_none(name, **parameters)
+        if found is None:
+            raise NotFound(f"Statement {name!r} found no row where there must be one.")
+        return found
+
+    def columns(self, name: str, /, **parameters: Any) -> Mapping[str, np.ndarray[Any, Any]]:
+        """The result as one numpy array a column: for loading many rows at once."""
+        with _translated():
+            return cast("Mapping[str, np.ndarray[Any, Any]]", self._execute(name, parameters).fetchnumpy())
+
+
+class Transaction(_Runner):
+    """An open transaction; everything it writes carries the same moment, `now`."""
+
+    def __init__(self, database: Database, cursor: duckdb.DuckDBPyConnection, now: datetime) -> None:
+        self.database = database
+        self.now = now
+        self._cursor = cursor
+        self._owner = _caller()
+        self._changes: list[object] = []
+        self._doomed: BaseException | None = None
+        self.is_open = True
+
+    def _execute(self, name: str, parameters: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+        self.check_owner()
+        return self.database.run_statement(self._cursor, name, parameters)
+
+    def run(self, name: str, /, **parameters: Any) -> None:
+        """Run a named statement for its effect."""
+        self._execute(name, parameters)
+
+    def script(self, sql: str) -> None:
+        """Run the statements of a migration."""
+        self.check_owner()
+        self.database.run_script(self._cursor, sql)
+
+    def publish(self, change: object) -> None:
+        """Tell the database's subscribers of `change` once this transaction is committed."""
+        self._changes.append(change)
+
+    def check_owner(self) -> None:
+        """Refuse a call from another task or thread than the one that opened this transaction."""
+        if self._owner != _caller():
+            raise TransactionElsewhere(
+                "This transaction belongs to the task and thread that opened it. Make the call there, or after it ended."
+            )
+
+
+_open_transactions: ContextVar[tuple[Transaction, ...]] = ContextVar("agents_memory_transactions", default=())
+
+
+class Database(_Runner):
+    """The one instance of a file in this process. Opened by `store.files.open_database`, never directly.
+
+    Attributes:
+        path: The file's absolute path, or `":memory:"`.
+        on_statement: Called with each statement's name before it runs, `"begin"` and `"commit"` included; what it
+            raises takes the place of the statement. For fault injection (`agents_memory.testing.faults`).
+    """
+
+    def __init__(self, path: str, root: duckdb.DuckDBPyConnection) -> None:
+        self.path = path
+        self.on_statement: Callable[[str], None] | None = None
+        self._root: duckdb.DuckDBPyConnection | None = root
+        self._closed_because = "it was closed"
+        self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
+        self._write_lock = threading.Lock()
+        self._writing_thread: int | None = None
+        self._shared: dict[Callable[[Database], Any], Any] = {}
+        self._shared_lock = threading.RLock()
+        self._subscribers: list[Subscriber] = []
+        self._last_moment = datetime.min.replace(tzinfo=UTC)
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def now(self) -> datetime:
+        """The present for reads: never before the last commit, whatever the machine's clock did.
+
+        Inside a transaction it is the transaction's moment, so that it sees what it wrote.
+        """
+        mine = self._transaction_of_caller()
+        return mine.now if mine is not None else max(_clock.now(), self._last_moment)
+
+    def _execute(self, name: str, parameters: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+        mine = self._transaction_of_caller()
+        if mine is not None:
+            return self.run_statement(mine._cursor, name, parameters)
+        return self.run_statement(self._cursor(), name, parameters)
+
+    def run_statement(
+        self, cursor: duckdb.DuckDBPyConnection, name: str, parameters: dict[str, Any]
+    ) -> duckdb.DuckDBPyConnection:
+        """Run one named statement on `cursor` and return it, ready to fetch."""
+        statement = statements()[name]
+        if statement.parameters != parameters.keys():
+            raise TypeError(f"statement {name!r} takes {sorted(statement.parameters)}, not {sorted(parameters)}")
+        if self.on_statement is not None:
+            self.on_statement(name)
+        with _translated():
+            return cursor.execute(statement.sql, {key: to_duckdb(value) for key, value in parameters.items()})
+
+    def run_script(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> None:
+        """Run the statements of a migration on `cursor`."""
+        if self.on_statement is not None:
+            self.on_statement("script")
+        with _translated():
+            cursor.execute(sql)
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self, *, dry_run: bool = False) -> Iterator[Transaction]:
+        """Write, all or nothing.
+
+        Inside an open transaction of the same task and thread the block joins it. A block that fails dooms the whole.
+
+        Args:
+            dry_run: Roll back at the end instead of committing, and tell nobody: what would happen, without happening.
+
+        Yields:
+            The transaction.
+
+        Raises:
+            TransactionDoomed: An inner block failed and its error was swallowed; nothing was written.
+            TransactionElsewhere: Another task or thread holds the transaction this call was made inside.
+            WriteConflict: DuckDB refused a change; nothing was written.
+        """
+        mine = self._transaction_of_caller()
+        if mine is None:
+            with self._outermost(dry_run=dry_run) as outermost:
+                yield outermost
+            return
+        try:
+            yield mine
+        except BaseException as error:
+            mine._doomed = mine._doomed or error
+            raise
+
+    @contextmanager
+    def _outermost(self, *, dry_run: bool) -> Iterator[Transaction]:
+        with self._sole_writer():
+            moment = max(_clock.now(), self._last_moment + _TICK)
+            cursor = self._cursor()
+            self._cursors[id(cursor)] = cursor
+            transaction = Transaction(self, cursor, moment)
+            token = _open_transactions.set((*_open_transactions.get(), transaction))
+            try:
+                with self._begun(cursor, transaction, dry_run=dry_run):
+                    yield transaction
+            finally:
+                transaction.is_open = False
+                _open_transactions.reset(token)
+                self._cursors.pop(id(cursor), None)
+            if not dry_run:
+                self._last_moment = moment
+                self._tell(transaction._changes)
+
+    @contextmanager
+    def _begun(self, cursor: duckdb.DuckDBPyConnection, transaction: Transaction, *, dry_run: bool) -> Iterator[None]:
+        self._control(cursor, "begin")
+        try:
+            yield
+            if transaction._doomed is not None:
+                raise TransactionDoomed(
+                    "A part of this transaction failed, so all of it was rolled back. Let the error leave the block."
+                ) from transaction._doomed
+            if dry_run:
+                _roll_back(cursor)
+                return
+            self._control(cursor, "commit")
+        except BaseException:
+            _roll_back(cursor)
+            raise
+
+    def _control(self, cursor: duckdb.DuckDBPyConnection, word: str) -> None:
+        if self.on_statement is not None:
+            self.on_statement(word)
+        with _translated():
+            cursor.execute(word)
+
+    @contextmanager
+    def _sole_writer(self) -> Iterator[None]:
+        me = threading.get_ident()
+        if not self._write_lock.acquire(blocking=False):
+            if self._writing_thread == me:
+                raise TransactionElsewhere(
+                    "Another task of this thread has a transaction open and is suspended inside it. "
+                    "Do not await inside a transaction."
+                )
+            self._write_lock.acquire()
+        self._writing_thread = me
+        try:
+            yield
+        finally:
+            self._writing_thread = None
+            self._write_lock.release()
+
+    def _transaction_of_caller(self) -> Transaction | None:
+        for transaction in _open_transactions.get():
+            if transaction.database is self and transaction.is_open:
+                transaction.check_owner()
+                return transaction
+        return None
+
+    def _tell(self, changes: Sequence[object]) -> None:
+        if not changes:
+            return
+        for subscriber in self._subscribers:
+            try:
+                subscriber.committed(changes)
+            except Exception:  # the commit stands; the subscriber reads everything anew
+                _log.exception("a read index could not follow a commit and will be rebuilt")
+                subscriber.reset()
+
+    # -- what follows the file within the process -----------------------------------------------------------------
+
+    def shared(self, factory: Callable[[Database], T]) -> T:
+        """The one `factory(database)` of this file and process, made when first asked for."""
+        with self._shared_lock:
+            if factory not in self._shared:
+                self._shared[factory] = factory(self)
+            return cast("T", self._shared[factory])
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Let `subscriber` follow every commit from now on."""
+        self._subscribers.append(subscriber)
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    def start_at(self, moment: datetime | None) -> None:
+        """Make every later transaction's moment later than `moment`."""
+        if moment is not None:
+            self._last_moment = max(self._last_moment, moment)
+
+    def checkpoint(self) -> None:
+        """Write the log into the file, so that nothing is left to replay."""
+        with self._sole_writer(), _translated():
+            self._cursor().execute("checkpoint")
+
+    def close(self) -> None:
+        """Checkpoint and let go of the file. Waits for a write under way; harmless when repeated."""
+        with self._sole_writer():
+            root, self._root = self._root, None
+            self._subscribers.clear()
+            self._shared.clear()
+            if root is not None:
+                with _translated():
+                    root.close()
+
+    def forget_after_fork(self) -> list[object]:
+        """Stop using the handles that a forked child inherited, and return them: they must never be destroyed."""
+        handles: list[object] = [*self._cursors.values(), self._root]
+        self._root = None
+        self._closed_because = "this process was forked from the one that opened it"
+        return handles
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        root = self._root
+        if root is None:
+            raise Closed(f"The memory {self.path!r} cannot be used: {self._closed_because}. Open it again.")
+        with _translated():
+            cursor = root.cursor()
+        return cursor
+
+
+def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:
+    try:
+        cursor.execute("rollback")
+    except duckdb.Error:
+        # DuckDB has already ended a transaction whose statement or commit failed; there is nothing left to undo.
+        _log.debug("nothing to roll back")
+
+
+def _caller() -> tuple[int, object]:
+    return threading.get_ident(), _current_task()
+
+
+def _current_task() -> object:
+    import asyncio
+
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.TransactionException as error:
+        raise WriteConflict("Two writes met on the same row. Nothing was written; do the call again.") from error
+    except duckdb.ConstraintException as error:
+        raise WriteConflict("A row of that key was written meanwhile. Nothing was written; do the call again.") from error
+    except duckdb.Error as error:
+        raise StorageError(f"DuckDB failed with {type(error).__name__}; the cause is attached.") from error

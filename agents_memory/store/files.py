@@ -1,0 +1,157 @@
+"""Opening and closing files: one `Database` per file and process, whatever the path's spelling.
+
+A file is known by its device and inode, since a hard link would otherwise open a second DuckDB instance on the same
+bytes. After `fork()` the child refuses what it inherited and never destroys it: a destroyed copy of the handle
+deletes the parent's write-ahead log (`docs/explanation/files.md`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import threading
+from pathlib import Path
+
+import duckdb
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from agents_memory.config import DUCKDB_CONFIG
+from agents_memory.errors import InvalidInput, StorageError, StoreLocked, StoreUnreadable
+from agents_memory.store.database import Database
+from agents_memory.store.migrations import migrate
+
+MEMORY = ":memory:"
+_HOLDER = re.compile(r"\(PID (\d+)\)")
+
+_Identity = tuple[int, int]
+_lock = threading.Lock()
+_open: dict[_Identity, Database] = {}
+_handles: dict[int, int] = {}
+_inherited: set[_Identity] = set()
+
+
+def open_database(path: str | os.PathLike[str], *, wait_s: float) -> Database:
+    """The `Database` of a file, opened and migrated, or the one this process has already.
+
+    Args:
+        path: A file, which is created with its schema when absent (its folder must exist), or `":memory:"` for a
+            memory of its own that ends with the process.
+        wait_s: Seconds to wait while another process holds the file.
+
+    Raises:
+        StoreLocked: Another process still holds the file after `wait_s`.
+        StoreUnreadable: The path is no file that can be a memory.
+        NewerStore: A newer release wrote the file.
+    """
+    text = os.fspath(path)
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput("A memory needs the path of a file, or ':memory:'.")
+    with _lock:
+        return _opened(text, wait_s)
+
+
+def release(database: Database) -> None:
+    """Give back one handle; the last one closes the file."""
+    with _lock:
+        left = _handles[id(database)] = _handles.get(id(database), 1) - 1
+        if left > 0:
+            return
+        _handles.pop(id(database), None)
+        for identity in [key for key, value in _open.items() if value is database]:
+            del _open[identity]
+        database.close()
+
+
+def _opened(text: str, wait_s: float) -> Database:
+    path = text if text == MEMORY else os.path.realpath(text)
+    identity = _identity(path)
+    if identity in _inherited:
+        raise StoreLocked(
+            f"{path!r} is open in process {os.getppid()}, from which this one was forked. Open it before forking in "
+            "neither, or use a process that was started afresh.",
+            path=path,
+            holder=os.getppid(),
+        )
+    known = _open.get(identity) if identity else None
+    if known is None:
+        known = _first(path, wait_s)
+        found = _identity(path)
+        if found is not None:
+            _open[found] = known
+    _handles[id(known)] = _handles.get(id(known), 0) + 1
+    return known
+
+
+def _first(path: str, wait_s: float) -> Database:
+    waiting = Retrying(
+        retry=retry_if_exception_type(StoreLocked),
+        stop=stop_after_delay(wait_s),
+        wait=wait_random_exponential(multiplier=0.02, max=0.25),
+        reraise=True,
+    )
+    database = Database(path, waiting(_connect, path))
+    try:
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _connect(path: str) -> duckdb.DuckDBPyConnection:
+    try:
+        root = duckdb.connect(path, config=DUCKDB_CONFIG)
+        root.execute("SET GLOBAL TimeZone = 'UTC'")
+    except duckdb.Error as error:
+        raise _refusal(path, str(error)) from error
+    return root
+
+
+def _refusal(path: str, said: str) -> StorageError:
+    holder = _HOLDER.search(said)
+    if holder is not None:
+        return StoreLocked(
+            f"{path!r} is open in process {holder.group(1)}, and DuckDB lets one process hold a file. "
+            "Close it there, or wait until that process ends.",
+            path=path,
+            holder=int(holder.group(1)),
+        )
+    if not Path(path).parent.is_dir():
+        return StoreUnreadable(f"{path!r} is in a folder that does not exist. Make the folder first.", path=path)
+    if Path(path).is_dir():
+        return StoreUnreadable(f"{path!r} is a folder. Name a file in it.", path=path)
+    return StoreUnreadable(
+        f"{path!r} cannot be opened as a memory. It may be no DuckDB file, damaged, or not yours to write.", path=path
+    )
+
+
+def _identity(path: str) -> _Identity | None:
+    if path == MEMORY:
+        return None
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    if status.st_nlink > 1 and not Path(path).is_dir():
+        raise StoreUnreadable(
+            f"{path!r} has {status.st_nlink} hard links. Two names for one file would be opened as two memories: "
+            "remove the other names, or copy the file.",
+            path=path,
+        )
+    return status.st_dev, status.st_ino
+
+
+def _after_fork_in_child() -> None:
+    global _lock
+    for database in _open.values():
+        for handle in database.forget_after_fork():
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle))
+    _inherited.update(_open)
+    _open.clear()
+    _handles.clear()
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,205 @@
+-- name: add_namespace
+-- A namespace exists once something was written in it.
+INSERT INTO namespaces VALUES ($namespace, $created_at) ON CONFLICT DO NOTHING;
+
+-- name: list_namespaces
+-- Every namespace of the file.
+SELECT namespace FROM namespaces ORDER BY namespace;
+
+-- name: insert_fact_version
+-- One state of a fact; a new id when $fact_id is NULL.
+INSERT INTO fact_versions (
+    fact_id, version, namespace, content, content_key, kind, importance, confidence, pinned, entity_ids,
+    valid_from, valid_to, tx_from, tx_to, change, supersedes, reason,
+    writer, session_id, item_id, run_id, call_id, request_id, salt)
+VALUES (
+    coalesce($fact_id, nextval('fact_ids')), $version, $namespace, $content, $content_key, $kind, $importance,
+    $confidence, $pinned, $entity_ids, $valid_from, coalesce($valid_to, forever()), $tx_from, forever(), $change,
+    $supersedes, $reason, $writer, $session_id, $item_id, $run_id, $call_id, $request_id, $salt)
+RETURNING fact_id;
+
+-- name: close_fact_version
+-- End belief in the open version; returns no row when another writer was first.
+UPDATE fact_versions
+SET tx_to = $tx_to, closed_as = $closed_as, closed_by = $closed_by, close_reason = $close_reason
+WHERE fact_id = $fact_id AND version = $version AND tx_to = forever()
+RETURNING version;
+
+-- name: last_fact_version
+-- The newest version of a fact, believed or not.
+SELECT * FROM fact_versions
+WHERE fact_id = $fact_id AND list_contains($visible, namespace)
+ORDER BY version DESC LIMIT 1;
+
+-- name: fact_superseded_by
+-- The believed fact that took the place of another, if any.
+SELECT fact_id FROM fact_versions
+WHERE supersedes = $fact_id AND list_contains($visible, namespace) AND tx_to = forever()
+ORDER BY valid_from DESC LIMIT 1;
+
+-- name: same_fact
+-- The believed fact of this namespace that says the same over a time that overlaps, oldest first.
+SELECT * FROM fact_versions
+WHERE content_key = $content_key AND namespace = $namespace AND tx_to = forever()
+  AND valid_from < coalesce($valid_to, forever()) AND $valid_from < valid_to AND fact_id IS DISTINCT FROM $besides
+ORDER BY fact_id LIMIT 1;
+
+-- name: fact_known
+-- A fact in the version believed at a moment, with the names of its entities.
+SELECT v.*, (SELECT list(e.name ORDER BY list_position(v.entity_ids, e.entity_id)) FROM entities e
+             WHERE list_contains(v.entity_ids, e.entity_id)) AS entities
+FROM fact_versions v
+WHERE v.fact_id = $fact_id AND list_contains($visible, v.namespace)
+  AND v.tx_from <= $known_at AND $known_at < v.tx_to;
+
+-- name: fact_history
+-- Every version of a fact that was known at a moment, oldest first.
+SELECT v.*, (SELECT list(e.name ORDER BY list_position(v.entity_ids, e.entity_id)) FROM entities e
+             WHERE list_contains(v.entity_ids, e.entity_id)) AS entities
+FROM fact_versions v
+WHERE v.fact_id = $fact_id AND list_contains($visible, v.namespace) AND v.tx_from <= $known_at
+ORDER BY v.version;
+
+-- name: facts_about
+-- The facts that hold about any of some entities.
+SELECT v.*, (SELECT list(e.name ORDER BY list_position(v.entity_ids, e.entity_id)) FROM entities e
+             WHERE list_contains(v.entity_ids, e.entity_id)) AS entities
+FROM facts_at($visible, $valid_at, $known_at) v
+WHERE list_has_any(v.entity_ids, $entity_ids);
+
+-- name: find_names
+-- Which entities some folded names mean, with the namespace each name was given in.
+SELECT a.alias_key, a.entity_id, a.namespace, e.name
+FROM entity_aliases a JOIN entities e USING (entity_id)
+WHERE list_contains($keys, a.alias_key) AND list_contains($visible, a.namespace)
+  AND a.tx_from <= $known_at AND $known_at < a.tx_to;
+
+-- name: insert_entities
+-- New entities, one a name, in the order of the names.
+INSERT INTO entities SELECT nextval('entity_ids'), $namespace, unnest($names), $created_at
+RETURNING entity_id, name;
+
+-- name: insert_aliases
+-- Names that entities answer to from now on.
+INSERT INTO entity_aliases
+SELECT $namespace, unnest($entity_ids), unnest($aliases), unnest($keys), $tx_from, forever();
+
+-- name: entities_by_id
+-- Entities with every name they answered to at a moment.
+SELECT e.entity_id, e.name, e.namespace,
+       (SELECT list(a.alias ORDER BY a.tx_from, a.alias) FROM entity_aliases a
+        WHERE a.entity_id = e.entity_id AND a.tx_from <= $known_at AND $known_at < a.tx_to) AS aliases
+FROM entities e WHERE list_contains($entity_ids, e.entity_id);
+
+-- name: insert_relation_version
+-- One state of a relation; a new id when $relation_id is NULL.
+INSERT INTO relation_versions (
+    relation_id, version, namespace, source_id, predicate, target_id, valid_from, valid_to, tx_from, tx_to, change,
+    fact_id, writer, session_id, item_id, run_id, call_id, request_id, salt)
+VALUES (
+    coalesce($relation_id, nextval('relation_ids')), $version, $namespace, $source_id, $predicate, $target_id,
+    $valid_from, coalesce($valid_to, forever()), $tx_from, forever(), $change, $fact_id,
+    $writer, $session_id, $item_id, $run_id, $call_id, $request_id, $salt)
+RETURNING relation_id;
+
+-- name: close_relation_version
+-- End belief in the open version; returns no row when another writer was first.
+UPDATE relation_versions SET tx_to = $tx_to, closed_as = $closed_as, closed_by = $closed_by
+WHERE relation_id = $relation_id AND version = $version AND tx_to = forever()
+RETURNING version;
+
+-- name: relations_between
+-- The believed relations from one entity to another, whenever they hold.
+SELECT * FROM relation_versions
+WHERE source_id = $source_id AND target_id = $target_id AND list_contains($visible, namespace) AND tx_to = forever()
+ORDER BY valid_from, relation_id;
+
+-- name: relations_of_fact
+-- The believed relations that a fact states, with the names of their ends.
+SELECT r.*, s.name AS source, t.name AS target
+FROM relation_versions r
+JOIN entities s ON s.entity_id = r.source_id
+JOIN entities t ON t.entity_id = r.target_id
+WHERE r.fact_id = $fact_id AND r.tx_to = forever()
+ORDER BY r.relation_id;
+
+-- name: relations_among
+-- The relations that hold between any two of some entities.
+SELECT r.*, s.name AS source, t.name AS target
+FROM relations_at($visible, $valid_at, $known_at) r
+JOIN entities s ON s.entity_id = r.source_id
+JOIN entities t ON t.entity_id = r.target_id
+WHERE list_contains($entity_ids, r.source_id) AND list_contains($entity_ids, r.target_id)
+ORDER BY r.relation_id;
+
+-- name: entities_within
+-- Every entity within some hops of one, over the relations that hold, with its distance.
+WITH RECURSIVE ties AS (
+    SELECT source_id AS near, target_id AS far FROM relations_at($visible, $valid_at, $known_at)
+    UNION
+    SELECT target_id, source_id FROM relations_at($visible, $valid_at, $known_at)
+), reach(entity_id, hops) AS (
+    SELECT $entity_id::BIGINT, 0
+    UNION
+    SELECT ties.far, reach.hops + 1 FROM reach JOIN ties ON ties.near = reach.entity_id WHERE reach.hops < $hops
+)
+SELECT entity_id, min(hops) AS hops FROM reach GROUP BY entity_id ORDER BY hops, entity_id;
+
+-- name: insert_episode
+-- Words kept as evidence.
+INSERT INTO episodes
+VALUES (nextval('episode_ids'), $namespace, $text, $source, $occurred_at, $session_id, $item_id, $tx_from, $writer,
+        $text_key)
+RETURNING episode_id;
+
+-- name: same_episode
+-- The episode of this namespace with the same words from the same source, if it is stored already.
+SELECT episode_id, namespace, text, source, occurred_at FROM episodes
+WHERE text_key = $text_key AND namespace = $namespace AND text = $text AND source IS NOT DISTINCT FROM $source
+ORDER BY episode_id LIMIT 1;
+
+-- name: episode_by_id
+-- An episode, if it is visible.
+SELECT episode_id, namespace, text, source, occurred_at FROM episodes
+WHERE episode_id = $episode_id AND list_contains($visible, namespace) AND tx_from <= $known_at;
+
+-- name: insert_evidence
+-- What a version rests on beyond its own columns, or that it was said again.
+INSERT INTO evidence
+VALUES ($fact_id, $version, $episode_id, $reinforces, $recorded_at, $writer, $session_id, $item_id, $run_id, $call_id,
+        $request_id);
+
+-- name: fact_provenance
+-- The versions of a fact and of what it superseded, newest first, with the words and the reviewer of each.
+WITH RECURSIVE chain(fact_id, step) AS (
+    SELECT $fact_id::BIGINT, 0
+    UNION
+    SELECT v.supersedes, chain.step + 1 FROM chain JOIN fact_versions v USING (fact_id)
+    WHERE v.supersedes IS NOT NULL AND v.tx_from <= $known_at
+)
+SELECT v.*, chain.step, i.text AS item_text, i.added_at AS item_at,
+       (SELECT arg_max(d.decided_by, d.decided_at) FROM decisions_made d
+        WHERE d.request_id = v.request_id AND d.decision IN ('approve', 'edit')) AS approved_by
+FROM chain JOIN fact_versions v USING (fact_id)
+LEFT JOIN session_items_stored i ON i.item_id = v.item_id
+WHERE list_contains($visible, v.namespace) AND v.tx_from <= $known_at
+ORDER BY chain.step, v.version DESC;
+
+-- name: fact_evidence
+-- The evidence rows of some facts, oldest first, with the words of each.
+SELECT x.fact_id, x.version, x.episode_id, x.reinforces, x.session_id, x.item_id, x.recorded_at,
+       p.text AS episode_text, p.source, p.occurred_at, i.text AS item_text, i.added_at AS item_at
+FROM evidence x
+LEFT JOIN episodes p USING (episode_id)
+LEFT JOIN session_items_stored i ON i.item_id = x.item_id
+WHERE list_contains($fact_ids, x.fact_id) AND x.recorded_at <= $known_at
+ORDER BY x.recorded_at;
+
+-- name: insert_audit
+-- One line of the chain: it covers the line before it.
+INSERT INTO audit
+SELECT number, $namespace, $operation, $ids, $actor, $recorded_at, $commitment, previous_hash,
+       sha256(concat_ws(chr(31), number, $namespace, $operation, array_to_string($ids, ','), coalesce($actor, ''),
+                        epoch_us($recorded_at::TIMESTAMP), coalesce($commitment, ''), previous_hash))
+FROM (SELECT coalesce(max(number), 0) + 1 AS number, coalesce(arg_max(hash, number), '') AS previous_hash
+      FROM audit WHERE namespace = $namespace);

@@ -1,0 +1,90 @@
+-- The approval queue: parked runs, one request per undecided call, append-only decisions, and the effects of writes.
+-- The states and their moves are in agents_memory/approvals/queue.py; the CHECKs here name the same sets.
+
+CREATE SEQUENCE run_ids;
+CREATE SEQUENCE request_ids;
+
+CREATE TABLE parked_runs (
+    run_id         BIGINT PRIMARY KEY,
+    namespace      VARCHAR NOT NULL,
+    session_id     VARCHAR,
+    starting_agent VARCHAR NOT NULL,
+    current_agent  VARCHAR NOT NULL,
+    status         VARCHAR NOT NULL CHECK (status IN
+        ('parked', 'ready', 'resuming', 'finished', 'failed', 'uncertain', 'expired', 'withdrawn', 'erased')),
+    revision       INTEGER NOT NULL,
+    attempt        INTEGER NOT NULL,
+    fence          BIGINT NOT NULL,
+    lease_owner    VARCHAR,
+    lease_until    TIMESTAMP,
+    watermark      BIGINT,
+    sdk_version    VARCHAR NOT NULL,
+    schema_version VARCHAR NOT NULL,
+    tools_digest   VARCHAR NOT NULL,
+    parked_by      VARCHAR,
+    parked_at      TIMESTAMP NOT NULL,
+    updated_at     TIMESTAMP NOT NULL,
+    expires_at     TIMESTAMP,
+    result         VARCHAR,
+    error          VARCHAR
+);
+
+-- The state of each revision, compressed; never rewritten.
+CREATE TABLE run_states (
+    run_id    BIGINT NOT NULL,
+    revision  INTEGER NOT NULL,
+    state     BLOB NOT NULL,
+    digest    VARCHAR NOT NULL,
+    signature VARCHAR,
+    saved_at  TIMESTAMP NOT NULL,
+    PRIMARY KEY (run_id, revision)
+);
+
+CREATE TABLE approval_requests (
+    request_id       BIGINT PRIMARY KEY,
+    namespace        VARCHAR NOT NULL,
+    origin           VARCHAR NOT NULL CHECK (origin IN ('run', 'memory')),
+    run_id           BIGINT,
+    revision         INTEGER,
+    call_id          VARCHAR,
+    session_id       VARCHAR,
+    agent            VARCHAR,
+    tool             VARCHAR NOT NULL,
+    operation        VARCHAR,
+    arguments        VARCHAR NOT NULL,
+    arguments_digest VARCHAR NOT NULL,
+    preview          VARCHAR NOT NULL,
+    preview_digest   VARCHAR NOT NULL,
+    item_id          BIGINT,
+    status           VARCHAR NOT NULL CHECK (status IN
+        ('pending', 'approved', 'rejected', 'expired', 'withdrawn', 'erased', 'done')),
+    final_arguments  VARCHAR,
+    requested_by     VARCHAR,
+    requested_at     TIMESTAMP NOT NULL,
+    expires_at       TIMESTAMP
+);
+
+-- Who decided what, when and why. Append only.
+CREATE TABLE decisions_made (
+    request_id     BIGINT NOT NULL,
+    decision       VARCHAR NOT NULL CHECK (decision IN ('approve', 'reject', 'edit', 'withdraw', 'expire')),
+    decided_by     VARCHAR NOT NULL,
+    reason         VARCHAR,
+    arguments      VARCHAR,
+    preview_digest VARCHAR,
+    decided_at     TIMESTAMP NOT NULL
+);
+
+-- A write that happened for a call: inserted in the write's own transaction, so that doing it twice equals doing it once.
+CREATE TABLE effects (
+    effect_key VARCHAR PRIMARY KEY,
+    namespace  VARCHAR NOT NULL,
+    operation  VARCHAR NOT NULL,
+    request_id BIGINT,
+    run_id     BIGINT,
+    session_id VARCHAR,
+    call_id    VARCHAR NOT NULL,
+    fence      BIGINT,
+    receipt    VARCHAR NOT NULL,
+    recorded_at TIMESTAMP NOT NULL
+);

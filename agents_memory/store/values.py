@@ -1,0 +1,47 @@
+"""Values on their way into DuckDB and out of it.
+
+In the file times are naive UTC and an open end is a finite far date; in Python they are aware and an open end is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+import duckdb
+
+Row = dict[str, Any]
+
+FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
+"""An open end in the file: `forever()` in SQL. Infinity is not used: `epoch_us('infinity')` is NULL in DuckDB."""
+
+
+def to_duckdb(value: Any) -> Any:
+    """A Python value as DuckDB takes it."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return list(value)
+    return value
+
+
+def from_duckdb(cursor: duckdb.DuckDBPyConnection) -> list[Row]:
+    """The rows of an executed statement as dictionaries, times aware and open ends None."""
+    if cursor.description is None:
+        return []
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, _read(values), strict=True)) for values in cursor.fetchall()]
+
+
+def _read(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        yield _moment(value) if isinstance(value, datetime) else value
+
+
+def _moment(value: datetime) -> datetime | None:
+    aware = value.replace(tzinfo=UTC)
+    return None if aware >= FOREVER else aware
