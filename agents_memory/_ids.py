@@ -49,7 +49,7 @@ def to_number(kind: IdKind, text: object) -> int:
     """
     if not isinstance(text, str) or not _FORM.fullmatch(text) or text[0] != kind.value:
         raise InvalidId(
-            f"{text!r:.80} is not the id of {_WORDS[kind]}. Pass the string as it was returned, such as '{kind.value}12'.",
+            f"{text!r:.80} is not the id of {_WORDS[kind]}. Pass it as it was returned, such as '{kind.value}12'.",
             expected=kind.value,
         )
     return int(text[1:])

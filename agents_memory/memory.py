@@ -412,7 +412,7 @@ class Memory(MemoryView):
         return f"Memory({self._database.path!r}, namespace={self.namespace!r})"
 
 
-def _listed(values: Iterable[Any]) -> Any:
+def _listed(values: object) -> Any:
     """A list of what can be listed; anything else is left for the checks of the catalogue to refuse."""
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str | bytes | dict) else values
 

@@ -162,7 +162,7 @@ _GRAPH = (
     ),
     Operation(
         name="relate",
-        description="Tie two entities by a named relation, such as source 'Cy', predicate 'maintains', target 'ingest'.",
+        description="Tie two entities by a named relation, such as 'Cy' 'maintains' 'ingest'.",
         arguments=of_graph.Relate,
         result=Receipt,
         risk=Risk.WRITE,

@@ -59,7 +59,9 @@ def to_moment(value: object) -> datetime:
         try:
             value = date.fromisoformat(value) if len(value) <= 10 else datetime.fromisoformat(value)
         except ValueError:
-            raise ValueError("is no ISO 8601 date or time, such as '2026-03-01' or '2026-03-01T09:00:00+02:00'") from None
+            raise ValueError(
+                "is no ISO 8601 date or time, such as '2026-03-01' or '2026-03-01T09:00:00+02:00'"
+            ) from None
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError("is a naive time; say the zone, such as datetime(..., tzinfo=UTC) or '...T09:00:00+02:00'")

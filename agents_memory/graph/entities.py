@@ -134,6 +134,4 @@ def _give_names(scope: Scope, tx: Transaction, given: Sequence[tuple[int, str, s
         tx_from=tx.now,
     )
     for entity_id, name, key in given:
-        tx.publish(
-            NameGiven(namespace=scope.namespace, entity_id=entity_id, name=name, key=key, tx_from=tx.now)
-        )
+        tx.publish(NameGiven(namespace=scope.namespace, entity_id=entity_id, name=name, key=key, tx_from=tx.now))

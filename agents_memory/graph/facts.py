@@ -118,12 +118,8 @@ def forget(scope: Scope, arguments: Forget) -> Receipt:
         versions.close(scope, tx, row, "forgotten", arguments.reason)
         changes = [Change(effect=Effect.FACT_FORGOTTEN, id=arguments.fact_id, text=row["content"])]
         changes += relations.retract_stated(scope, tx, row["fact_id"])
-        audit.record(
-            tx, "forget", [arguments.fact_id], namespace=scope.namespace, actor=scope.caller.writer
-        )
-    return Receipt(
-        status=Status.FORGOTTEN, id=arguments.fact_id, version=row["version"], changes=tuple(changes)
-    )
+        audit.record(tx, "forget", [arguments.fact_id], namespace=scope.namespace, actor=scope.caller.writer)
+    return Receipt(status=Status.FORGOTTEN, id=arguments.fact_id, version=row["version"], changes=tuple(changes))
 
 
 def _interval_start(arguments: Remember, now: datetime) -> datetime:
@@ -284,5 +280,3 @@ def _audit(scope: Scope, tx: Transaction, operation: str, written: Written, *bes
         actor=scope.caller.writer,
         commitment=written.commitment,
     )
-
-

@@ -76,5 +76,3 @@ def _nearest_first(rows: list[Row], hops: dict[int, int]) -> list[Row]:
     distances: dict[int, int] = defaultdict(lambda: max(hops.values()) + 1, hops)
     newest_first = sorted(rows, key=lambda row: (row["valid_from"], row["fact_id"]), reverse=True)
     return sorted(newest_first, key=lambda row: min(distances[entity] for entity in row["entity_ids"]))
-
-

@@ -131,9 +131,7 @@ def _end(scope: Scope, tx: Transaction, triple: Triple, moment: datetime) -> tup
         )
     _close(scope, tx, row, "ended")
     ended = {**row, "version": row["version"] + 1, "valid_to": moment}
-    return _insert(scope, tx, ended, "ended"), Change(
-        effect=Effect.RELATION_ENDED, id=_id(row), text=" ".join(triple)
-    )
+    return _insert(scope, tx, ended, "ended"), Change(effect=Effect.RELATION_ENDED, id=_id(row), text=" ".join(triple))
 
 
 def _one_between(scope: Scope, tx: Transaction, triple: Triple, moment: datetime | None) -> Row:
@@ -162,9 +160,7 @@ def _close(scope: Scope, tx: Transaction, row: Row, closed_as: str) -> None:
     if closed is None:
         raise StaleVersion(f"{_id(row)} changed meanwhile. Read it again and decide anew.", relation_id=_id(row))
     tx.publish(
-        RelationClosed(
-            namespace=row["namespace"], relation_id=row["relation_id"], version=row["version"], tx_to=tx.now
-        )
+        RelationClosed(namespace=row["namespace"], relation_id=row["relation_id"], version=row["version"], tx_to=tx.now)
     )
 
 

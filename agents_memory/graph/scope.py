@@ -51,7 +51,9 @@ def _segment_of(part: object) -> str:
     if not isinstance(part, str) or not part.strip():
         raise InvalidInput("A namespace cannot be made of a blank text; pass the user's or project's id.")
     escaped = "".join(
-        char if char.isalnum() or char in "-_.@+=" else "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+        char
+        if char.isalnum() or char in "-_.@+="
+        else "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
         for char in part
     )
     if len(escaped) <= 64:
@@ -153,4 +155,3 @@ def _known_namespaces(database: Database) -> _KnownNamespaces:
     known = _KnownNamespaces()
     database.subscribe(known)
     return known
-

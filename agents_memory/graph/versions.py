@@ -5,7 +5,7 @@ Nothing else changes a fact. `facts.py` says which versions a verb closes and in
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from agents_memory._ids import IdKind, to_number, to_text
@@ -119,9 +119,7 @@ def close(scope: Scope, tx: Transaction, row: Row, closed_as: str, reason: str |
     if closed is None:
         fact_id = to_text(IdKind.FACT, row["fact_id"])
         raise StaleVersion(f"{fact_id} changed meanwhile. Read it again and decide anew.", fact_id=fact_id)
-    tx.publish(
-        FactClosed(namespace=row["namespace"], fact_id=row["fact_id"], version=row["version"], tx_to=tx.now)
-    )
+    tx.publish(FactClosed(namespace=row["namespace"], fact_id=row["fact_id"], version=row["version"], tx_to=tx.now))
 
 
 def insert(scope: Scope, tx: Transaction, draft: Draft) -> Written:
@@ -149,7 +147,7 @@ def insert(scope: Scope, tx: Transaction, draft: Draft) -> Written:
         **scope.origin(),
     )
     fact_id = int(row["fact_id"])
-    tx.publish(_written(scope, replace(draft, fact_id=fact_id), tx.now))
+    tx.publish(_written(scope, draft, fact_id, tx.now))
     return Written(
         fact_id=fact_id,
         version=draft.version,
@@ -158,11 +156,10 @@ def insert(scope: Scope, tx: Transaction, draft: Draft) -> Written:
     )
 
 
-def _written(scope: Scope, draft: Draft, tx_from: datetime) -> FactWritten:
-    assert draft.fact_id is not None
+def _written(scope: Scope, draft: Draft, fact_id: int, tx_from: datetime) -> FactWritten:
     return FactWritten(
         namespace=scope.namespace,
-        fact_id=draft.fact_id,
+        fact_id=fact_id,
         version=draft.version,
         content=draft.content,
         kind=draft.kind,

@@ -43,26 +43,30 @@ _THOUSANDS: Final = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])"
 
 _INVISIBLE: Final = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 _ACCENT: Final = re.compile(
-    "(?<![\u0438\u0418])\u0306|[\u0300-\u0305\u0307-\u036f]"  # Latin, Greek, Cyrillic; the breve of the letter и stays
-    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670]"  # vowels that are not always written
+    "(?<![\u0438\u0418])\u0306|[\u0300-\u0305\u0307-\u036f]"  # on Latin, Greek and Cyrillic; й is a letter
+    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670]"  # vowel signs that are mostly left out
 )
 _OTHER_FORMS: Final = str.maketrans(
     {"’": "'", "ʼ": "'", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i",
      "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th"}
 )  # fmt: skip
 _DIGIT: Final = re.compile(r"[^\W\D]")
-_CONTRACTION: Final = re.compile(r"(.+)'(s|re|ve|ll|d|m)", re.DOTALL)
+_CONTRACTION: Final = re.compile(r"(.+)'(?:s|re|ve|ll|d|m)", re.IGNORECASE)
 _NEGATION: Final = re.compile(r"[^\W\d_]+n't")
 _PART: Final = re.compile(r"[._/\\:@#&=+~%?'-]+")
 _HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_ASCII_SCAN: Final = re.compile(
-    rf"(?P<thousands>{_THOUSANDS})|[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*{_ENDING}", re.ASCII
-)
+_ASCII_SCAN: Final = re.compile(rf"{_THOUSANDS}|[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*{_ENDING}", re.ASCII)
+_RUN: Final = re.compile(f"[{_PAIRED}]{{1,{_MAX_CHUNK_CHARS}}}")
+
+
+def written_tokens(text: str) -> Iterator[str]:
+    """The tokens of a text that is stored, one by one: for texts whose list of tokens would be long."""
+    return chain.from_iterable(map(_written, _pieces(text[:MAX_WRITTEN_CHARS])))
 
 
 def tokens(text: str) -> list[str]:
     """The tokens of a text that is stored, in its order, repeated ones repeated."""
-    return list(chain.from_iterable(_written(piece) for piece in _pieces(text[:MAX_WRITTEN_CHARS])))
+    return list(written_tokens(text))
 
 
 def query_tokens(text: str) -> list[str]:
@@ -70,75 +74,50 @@ def query_tokens(text: str) -> list[str]:
 
     A question of one or two stop words only is taken at its word: `The Who`, `Will`.
     """
-    pieces = list(_pieces(text[:MAX_ASKED_CHARS]))
-    asked = list(chain.from_iterable(_asked(piece) for piece in pieces))
+    pieces = _pieces(text[:MAX_ASKED_CHARS])
+    asked = list(chain.from_iterable(map(_asked, pieces)))
     if not asked and len(pieces) <= 2:
-        asked = list(chain.from_iterable(_written(piece) for piece in pieces))
+        asked = list(chain.from_iterable(map(_written, pieces)))
     return list(dict.fromkeys(asked))
 
 
 @dataclass(frozen=True, slots=True)
 class NameWord:
-    """One word as names are compared, and whether it was written as a name is: with a capital, or in no such script."""
+    """One word as names are compared, and whether it is written as a name is: with a capital, or in no such script."""
 
     key: str
     capital: bool
 
 
 def name_words(text: str) -> list[NameWord]:
-    """The words of a name, or of a text in which names are looked for; characters where a script has no spaces."""
-    return list(chain.from_iterable(_name_words(piece) for piece in _pieces(text[:MAX_ASKED_CHARS])))
+    """The words of a name, or of a question that may hold names; characters where a script has no spaces."""
+    return list(chain.from_iterable(map(_name_words, _pieces(text[:MAX_ASKED_CHARS]))))
 
 
-# -- pieces: what stands between white space and punctuation ------------------------------------------------------
+# -- pieces: a word, a number, a compound, an emoji, or a run of a script without spaces ---------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """A word, number or compound; `text` as written, but for accents."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Characters of a script that is written without spaces."""
-
-    text: str
-
-
-_Piece = _Chunk | _Run
-
-
-def _pieces(text: str) -> Iterator[_Piece]:
+def _pieces(text: str) -> list[str]:
     if text.isascii():
-        for match in _ASCII_SCAN.finditer(text):
-            yield _chunk(match)
-        return
-    for match in _scan().finditer(_readable(text)):
-        yield _Run(match[0]) if match.lastgroup == "run" else _chunk(match)
-
-
-def _chunk(match: re.Match[str]) -> _Chunk:
-    found = match[0][:_MAX_CHUNK_CHARS]
-    return _Chunk(found.replace(",", "") if match.lastgroup == "thousands" else found)
+        return _ASCII_SCAN.findall(text)
+    return _scan().findall(_readable(text))
 
 
 @cache
 def _scan() -> re.Pattern[str]:
-    word = rf"(?:(?![{_PAIRED}])[^\W_]|[{_marks()}])+"
-    return re.compile(
-        rf"(?P<thousands>{_THOUSANDS})|(?P<run>[{_PAIRED}]+)|[{_EMOJI}]|{word}(?:{_JOINT}{word})*{_ENDING}"
-    )
+    letter, mark = rf"[^\W_{_PAIRED}]", f"[{_marks()}]"
+    word = f"{letter}+(?:{mark}+{letter}*)*"
+    return re.compile(rf"{_THOUSANDS}|{_RUN.pattern}|[{_EMOJI}]|{word}(?:{_JOINT}{word})*{_ENDING}")
 
 
 def _marks() -> str:
-    """The vowel signs that are letters of a word, and that `\\w` leaves out."""
+    r"""The vowel signs that are letters of a word, which `\w` leaves out."""
     blocks = chain(range(0x0300, 0x1B00), range(0x1CD0, 0x1D00), range(0xA000, 0xAC00), range(0x11000, 0x11A00))
     return "".join(chr(code) for code in blocks if unicodedata.category(chr(code)) in {"Mn", "Mc"})
 
 
 def _readable(text: str) -> str:
+    """`text` in one form: no accents, no invisible characters, plain digits and apostrophes."""
     visible = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
     bare = _ACCENT.sub("", unicodedata.normalize("NFD", visible))
     plain = unicodedata.normalize("NFC", bare).translate(_OTHER_FORMS)
@@ -148,65 +127,64 @@ def _readable(text: str) -> str:
 # -- from pieces to tokens -----------------------------------------------------------------------------------------
 
 
-def _written(piece: _Piece) -> tuple[str, ...]:
-    if isinstance(piece, _Run):
-        return (*piece.text, *_pairs(piece.text))
-    return _analysed(piece.text)[0]
+@lru_cache(maxsize=1 << 17)
+def _written(piece: str) -> tuple[str, ...]:
+    piece = _cut(piece)
+    if _RUN.match(piece):
+        return (*piece, *_pairs(piece))
+    folded = piece.casefold()
+    if _NEGATION.fullmatch(folded):
+        return (folded,)
+    parts = _split(folded)
+    stems = tuple(map(_stem, parts))
+    return (folded[:_MAX_TOKEN_CHARS], *stems) if len(parts) > 1 else (*stems, *_humps(piece))
 
 
-def _asked(piece: _Piece) -> tuple[str, ...]:
-    if isinstance(piece, _Run):
-        return tuple(_pairs(piece.text)) or (piece.text,)
-    return _analysed(piece.text)[1]
+def _asked(piece: str) -> tuple[str, ...]:
+    piece = _cut(piece)
+    if _RUN.match(piece):
+        return tuple(_pairs(piece)) or (piece,)
+    folded = piece.casefold()
+    if _NEGATION.fullmatch(folded):
+        return (folded,)
+    parts = _split(folded)
+    stems = tuple(_stem(part) for part in parts if part not in STOP_WORDS)
+    if len(parts) == 1:
+        return stems
+    if all(map(_has_digit, parts)):  # 14:05, 10.0.0.1, v1.2: what shares a part of it is something else
+        return (folded[:_MAX_TOKEN_CHARS],)
+    return (folded[:_MAX_TOKEN_CHARS], *stems)
 
 
-def _name_words(piece: _Piece) -> list[NameWord]:
-    if isinstance(piece, _Run):
-        return [NameWord(char, capital=True) for char in piece.text]
-    contracted = _CONTRACTION.fullmatch(piece.text)
-    words = _split(contracted[1] if contracted else piece.text)
-    return [NameWord(word.casefold(), capital=word[0] != word[0].lower() or not word.isascii()) for word in words]
+def _name_words(piece: str) -> list[NameWord]:
+    piece = _cut(piece)
+    words = piece if _RUN.match(piece) else _split(piece)
+    return [NameWord(word.casefold(), capital=not word[0].islower()) for word in words]
+
+
+def _cut(piece: str) -> str:
+    """A piece of bounded length, without an English ending after an apostrophe, nor commas in a number."""
+    short = piece[:_MAX_CHUNK_CHARS].replace(",", "")
+    contracted = _CONTRACTION.fullmatch(short)
+    return contracted[1] if contracted else short
 
 
 def _pairs(run: str) -> list[str]:
     return [run[at : at + 2] for at in range(len(run) - 1)]
 
 
-@lru_cache(maxsize=1 << 17)
-def _analysed(chunk: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The tokens of one chunk when it is written, and when it is asked for."""
-    folded = chunk.casefold()
-    contracted = _CONTRACTION.fullmatch(folded)
-    if contracted is not None:
-        return _analysed(chunk[: len(contracted[1])])
-    if _NEGATION.fullmatch(folded):
-        return (folded,), (folded,)
-    parts = _split(folded)
-    if len(parts) > 1:
-        return _compound(folded[:_MAX_TOKEN_CHARS], parts)
-    whole = _stem(parts[0])
-    return (whole, *_humps(chunk)), () if folded in STOP_WORDS else (whole,)
-
-
-def _compound(whole: str, parts: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    stems = tuple(_stem(part) for part in parts)
-    if all(_has_digit(part) for part in parts):  # 14:05, 10.0.0.1, v1.2: another such is another thing
-        return (whole, *stems), (whole,)
-    return (whole, *stems), (whole, *(_stem(part) for part in parts if part not in STOP_WORDS))
-
-
-def _split(chunk: str) -> list[str]:
+def _split(piece: str) -> list[str]:
     """The parts of a compound; `c++` and `c#` keep their ending."""
-    body = chunk.rstrip("+#")
+    body = piece.rstrip("+#")
     parts = [part for part in _PART.split(body) if part]
-    return [*parts[:-1], parts[-1] + chunk[len(body) :]] if parts else [chunk]
+    return [*parts[:-1], parts[-1] + piece[len(body) :]]
 
 
-def _humps(chunk: str) -> tuple[str, ...]:
+def _humps(word: str) -> tuple[str, ...]:
     """The words inside an identifier such as `getUserName`."""
-    if chunk.isalpha() and (chunk[1:].islower() or chunk.isupper() or chunk.islower()):
+    if word[1:].islower() or word.isupper() or not word.isascii() or not word.isalpha():
         return ()
-    words = _HUMP.findall(chunk) if chunk.isascii() and not chunk.isupper() else []
+    words = _HUMP.findall(word)
     return tuple(_stem(word.lower()) for word in words if len(word) > 1) if len(words) > 1 else ()
 
 
@@ -231,7 +209,7 @@ _stemming = threading.Lock()  # a Snowball stemmer keeps its word in itself
 @lru_cache(maxsize=1 << 17)
 def _stem(word: str) -> str:
     word = word[:_MAX_TOKEN_CHARS]
-    if len(word) > _MAX_STEMMED_CHARS or not word.isalpha() and _has_digit(word):
+    if len(word) > _MAX_STEMMED_CHARS or _has_digit(word):
         return word
     language = _language(ord(word[0]))
     if language is None or word[-1] in "+#":

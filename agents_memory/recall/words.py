@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-STOP_WORDS: Final = frozenset(
-    """
+_STOP: Final = """
     a an the this that these those there here
     i me my mine myself we us our ours you your yours he him his she her hers it its they them their theirs
     who whom whose which what when where why how
@@ -13,8 +12,8 @@ STOP_WORDS: Final = frozenset(
     can could may might must shall should will would
     and or but if then than so as at by for from in into of off on onto out over to up with about
     any some such just also too very please tell
-    """.split()
-)
+"""
+STOP_WORDS: Final = frozenset(_STOP.split())
 """Dropped from questions only: what is written keeps every word."""
 
 _FORMS: Final = """
@@ -29,11 +28,12 @@ _FORMS: Final = """
     lend lent, light lit, lose lost, make made, mean meant, meet met, mistake mistook mistaken,
     pay paid, prove proven, ride rode ridden, ring rang rung, rise rose risen, run ran, say said, see saw seen,
     seek sought, sell sold, send sent, sew sewn, shake shook shaken, shine shone, shoot shot, show shown,
-    shrink shrank shrunk, sing sang sung, sink sank sunk, sit sat, sleep slept, slide slid, smell smelt, speak spoke spoken,
-    spell spelt, spend spent, spill spilt, spin spun, stand stood, steal stole stolen, stick stuck, sting stung,
+    shrink shrank shrunk, sing sang sung, sink sank sunk, sit sat, sleep slept, slide slid, smell smelt,
+    speak spoke spoken, spell spelt, spend spent, spill spilt, spin spun, stand stood, steal stole stolen, stick stuck, sting stung,
     strike struck, swear swore sworn, sweep swept, swim swam swum, swing swung, take took taken, teach taught,
     tear tore torn, tell told, think thought, throw threw thrown, understand understood, undertake undertook undertaken,
-    wake woke woken, wear wore worn, weave wove woven, weep wept, win won, withdraw withdrew withdrawn, write wrote written,
+    wake woke woken, wear wore worn, weave wove woven, weep wept, win won, withdraw withdrew withdrawn,
+    write wrote written,
     child children, foot feet, man men, mouse mice, person people, tooth teeth, woman women
 """
 

@@ -106,7 +106,7 @@ class Transaction(_Runner):
         """Refuse a call from another task or thread than the one that opened this transaction."""
         if self._owner != _caller():
             raise TransactionElsewhere(
-                "This transaction belongs to the task and thread that opened it. Make the call there, or after it ended."
+                "This transaction belongs to the task and thread that opened it. Call there, or after it ended."
             )
 
 
@@ -272,8 +272,8 @@ class Database(_Runner):
         for subscriber in self._subscribers:
             try:
                 subscriber.committed(changes)
-            except Exception:  # the commit stands; the subscriber reads everything anew
-                _log.exception("a read index could not follow a commit and will be rebuilt")
+            except Exception as error:  # noqa: BLE001 - the commit stands; the subscriber reads everything anew
+                _log.error("a read index could not follow a commit (%s) and is read anew", type(error).__name__)
                 subscriber.reset()
 
     # -- what follows the file within the process -----------------------------------------------------------------
@@ -352,9 +352,9 @@ def _current_task() -> object:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except duckdb.TransactionException as error:
-        raise WriteConflict("Two writes met on the same row. Nothing was written; do the call again.") from error
-    except duckdb.ConstraintException as error:
-        raise WriteConflict("A row of that key was written meanwhile. Nothing was written; do the call again.") from error
-    except duckdb.Error as error:
-        raise StorageError(f"DuckDB failed with {type(error).__name__}; the cause is attached.") from error
+    except (duckdb.TransactionException, duckdb.ConstraintException):
+        raise WriteConflict("Two writes met on the same row. Nothing was written; do the call again.") from None
+    except duckdb.IOException as error:  # names files and the system's reason, never what is stored
+        raise StorageError(f"The file could not be read or written: {error}") from None
+    except duckdb.Error as error:  # its text may quote what is stored
+        raise StorageError(f"DuckDB failed with {type(error).__name__}.", cause=type(error).__name__) from None

@@ -44,11 +44,10 @@ def open_database(path: str | os.PathLike[str], *, wait_s: float) -> Database:
         StoreUnreadable: The path is no file that can be a memory.
         NewerStore: A newer release wrote the file.
     """
-    text = os.fspath(path)
-    if not isinstance(text, str) or not text.strip():
+    if not str(path).strip():
         raise InvalidInput("A memory needs the path of a file, or ':memory:'.")
     with _lock:
-        return _opened(text, wait_s)
+        return _opened(os.fspath(path), wait_s)
 
 
 def release(database: Database) -> None:
@@ -130,7 +129,7 @@ def _identity(path: str) -> _Identity | None:
     if path == MEMORY:
         return None
     try:
-        status = os.stat(path)
+        status = Path(path).stat()
     except OSError:
         return None
     if status.st_nlink > 1 and not Path(path).is_dir():

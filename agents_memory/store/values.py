@@ -31,8 +31,6 @@ def to_duckdb(value: Any) -> Any:
 
 def from_duckdb(cursor: duckdb.DuckDBPyConnection) -> list[Row]:
     """The rows of an executed statement as dictionaries, times aware and open ends None."""
-    if cursor.description is None:
-        return []
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, _read(values), strict=True)) for values in cursor.fetchall()]
 
