@@ -1,10 +1,75 @@
-"""A durable, reviewed memory for the OpenAI Agents SDK, in one DuckDB file."""
+"""A durable, reviewed memory for the OpenAI Agents SDK, in one DuckDB file.
+
+`Memory` and the data it returns come with a plain import. `DuckDBSession`, `RunStateStore` and `memory_tools` need the
+Agents SDK, whose import takes seconds, and are loaded when first used.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from agents_memory.errors import AgentsMemoryError
 from agents_memory.graph.scope import namespace_of
 from agents_memory.memory import Memory, MemoryView
+from agents_memory.types import (
+    About,
+    ApprovalRequest,
+    Entity,
+    Episode,
+    Evidence,
+    Fact,
+    FactVersion,
+    Hit,
+    Kind,
+    ParkedRun,
+    Preview,
+    Provenance,
+    RecallResult,
+    Receipt,
+    Relation,
+)
+
+if TYPE_CHECKING:
+    from agents_memory.sdk.run_states import RunStateStore
+    from agents_memory.sdk.session import DuckDBSession
+    from agents_memory.sdk.tools import memory_tools
 
 __version__ = "0.1.0"
 
-__all__ = ["Memory", "MemoryView", "namespace_of"]
+__all__ = [
+    "About",
+    "AgentsMemoryError",
+    "ApprovalRequest",
+    "DuckDBSession",
+    "Entity",
+    "Episode",
+    "Evidence",
+    "Fact",
+    "FactVersion",
+    "Hit",
+    "Kind",
+    "Memory",
+    "MemoryView",
+    "ParkedRun",
+    "Preview",
+    "Provenance",
+    "RecallResult",
+    "Receipt",
+    "Relation",
+    "RunStateStore",
+    "memory_tools",
+    "namespace_of",
+]
+
+_NEED_THE_SDK = {
+    "DuckDBSession": "agents_memory.sdk.session",
+    "RunStateStore": "agents_memory.sdk.run_states",
+    "memory_tools": "agents_memory.sdk.tools",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NEED_THE_SDK:
+        return getattr(import_module(_NEED_THE_SDK[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,6 +7,7 @@ Agents SDK awaits (`DuckDBSession`, the tools, `RunStateStore`) cross to a threa
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date, datetime
@@ -15,8 +16,8 @@ from typing import Any, Self, cast
 
 from agents_memory import operations
 from agents_memory.config import DEFAULT_NAMESPACE, OPEN_WAIT_S, ROOT
-from agents_memory.errors import Closed, InvalidInput
-from agents_memory.graph.arguments import to_moment
+from agents_memory.errors import Closed, InvalidInput, InvalidTime
+from agents_memory.graph.arguments import has_surrogate, to_moment
 from agents_memory.graph.scope import check_namespace
 from agents_memory.store.database import Database
 from agents_memory.store.files import open_database, release
@@ -31,7 +32,11 @@ from agents_memory.types import (
     Provenance,
     RecallResult,
     Receipt,
+    SessionItem,
+    SessionMention,
+    SessionSummary,
     Triple,
+    WrittenFact,
 )
 
 When = datetime | date | str
@@ -125,6 +130,42 @@ class MemoryView:
         """
         return cast("Entity", self._do("get_entity", name=name))
 
+    def sessions(self) -> tuple[SessionSummary, ...]:
+        """The conversations of this namespace, oldest first: how long each is, and when it took place.
+
+        A conversation belongs to one namespace and is read there alone; unlike facts it is not handed down.
+        """
+        return cast("tuple[SessionSummary, ...]", self._do("sessions"))
+
+    def read_session(self, session_id: str, *, turns: int | None = None) -> tuple[SessionItem, ...]:
+        """A conversation of this namespace, in the order of reading.
+
+        Args:
+            session_id: The conversation.
+            turns: Only its last so many turns; a turn is a user item and what follows it.
+
+        Returns:
+            Its items; none where there is no such conversation.
+        """
+        return cast("tuple[SessionItem, ...]", self._do("read_session", session_id=session_id, turns=turns))
+
+    def sessions_mentioning(self, entity: str) -> tuple[SessionMention, ...]:
+        """The conversations of this namespace in whose messages an entity is named, by any name it answers to.
+
+        Names are found as whole words in any script, whatever the case: `Go` is not in `Going`.
+
+        Args:
+            entity: A name it answers to.
+
+        Raises:
+            NotFound: No visible entity answers to that name.
+        """
+        return cast("tuple[SessionMention, ...]", self._do("sessions_mentioning", entity=entity))
+
+    def facts_written(self, session_id: str) -> tuple[WrittenFact, ...]:
+        """What a conversation of this namespace wrote into memory: who approved it, and whether it still stands."""
+        return cast("tuple[WrittenFact, ...]", self._do("facts_written", session_id=session_id))
+
     def _do(self, operation: str, **arguments: Any) -> Any:
         return self.call(operation, {key: value for key, value in arguments.items() if value is not None})
 
@@ -140,6 +181,7 @@ class Memory(MemoryView):
         super().__init__(database, caller)
         self._owns = owns
         self._is_closed = False
+        self._closing = threading.Lock()
 
     @classmethod
     def open(
@@ -161,18 +203,20 @@ class Memory(MemoryView):
             wait_s: Seconds to wait while another process holds the file.
 
         Raises:
-            InvalidInput: The namespace is none; `namespace_of` makes one of any text.
+            InvalidInput: The path, the namespace (`namespace_of` makes one of any text) or the writer is none.
             StoreLocked: Another process still holds the file after `wait_s`; the message names it.
             StoreUnreadable: The path is no file that can be a memory.
             NewerStore: A newer release wrote the file.
         """
         if namespace != ROOT:
             check_namespace(namespace)
-        return cls(open_database(path, wait_s=wait_s), Caller(namespace=namespace, writer=writer), owns=True)
+        caller = Caller(namespace=namespace, writer=_checked_writer(writer))
+        return cls(open_database(path, wait_s=wait_s), caller, owns=True)
 
     def at_namespace(self, namespace: str, *, writer: str | None = None) -> Memory:
         """A handle on another namespace of the same file. Closing it closes nothing; the original must stay open."""
-        caller = replace(self._caller, namespace=check_namespace(namespace), writer=writer or self._caller.writer)
+        writer = self._caller.writer if writer is None else _checked_writer(writer)
+        caller = replace(self._caller, namespace=check_namespace(namespace), writer=writer)
         return Memory(self._database, caller, owns=False)
 
     def as_of(self, *, valid_at: When | None = None, known_at: When | None = None) -> MemoryView:
@@ -183,7 +227,7 @@ class Memory(MemoryView):
             known_at: What was believed then.
 
         Raises:
-            InvalidInput: A time is naive or unreadable.
+            InvalidTime: A time is naive or unreadable.
         """
         caller = replace(self._caller, valid_at=_moment("valid_at", valid_at), known_at=_moment("known_at", known_at))
         return MemoryView(self._database, caller)
@@ -394,11 +438,10 @@ class Memory(MemoryView):
 
     def close(self) -> None:
         """Give the handle back; the last one of the process checkpoints and lets go of the file. Harmless twice."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        if self._owns:
-            release(self._database)
+        with self._closing:  # two threads may close at once
+            if self._owns and not self._is_closed:
+                release(self._database)
+            self._is_closed = True
 
     def __enter__(self) -> Self:
         return self
@@ -417,10 +460,16 @@ def _listed(values: object) -> Any:
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str | bytes | dict) else values
 
 
+def _checked_writer(writer: object) -> str | None:
+    if writer is None or (isinstance(writer, str) and writer.strip() and not has_surrogate(writer)):
+        return writer
+    raise InvalidInput("A writer is a name: a string that is not blank, or None.")
+
+
 def _moment(name: str, value: When | None) -> datetime | None:
     if value is None:
         return None
     try:
         return to_moment(value)
-    except ValueError as error:
-        raise InvalidInput(f"{name} {error}.") from None
+    except InvalidTime as error:
+        raise InvalidTime(f"{name} {error}.") from None

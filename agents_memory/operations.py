@@ -9,19 +9,46 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from agents_memory.approvals import arguments as of_approvals
+from agents_memory.approvals import claims, effects, parking, queue, runs
 from agents_memory.errors import AgentsMemoryError, InvalidInput, NotFound
 from agents_memory.graph import arguments as of_graph
 from agents_memory.graph import entities, episodes, facts, provenance, reading, relations
 from agents_memory.graph.arguments import Arguments
 from agents_memory.graph.scope import Scope
+from agents_memory.recall.arguments import Recall
+from agents_memory.recall.engine import recall
+from agents_memory.sessions import arguments as of_sessions
+from agents_memory.sessions import items as session_items
+from agents_memory.sessions import questions as session_questions
 from agents_memory.store.database import Database
-from agents_memory.types import About, Caller, Entity, Episode, Fact, FactVersion, Provenance, Receipt
+from agents_memory.types import (
+    About,
+    ApprovalRequest,
+    Caller,
+    Claim,
+    Decision,
+    Entity,
+    Episode,
+    Fact,
+    FactVersion,
+    ParkedRun,
+    Performed,
+    Provenance,
+    RecallResult,
+    Receipt,
+    SessionItem,
+    SessionMention,
+    SessionSummary,
+    Trial,
+    WrittenFact,
+)
 
 
 class Risk(StrEnum):
@@ -243,11 +270,231 @@ _GRAPH = (
     ),
 )
 
-_RECALL: tuple[Operation, ...] = ()
 
-_SESSIONS: tuple[Operation, ...] = ()
+def _recall(scope: Scope, arguments: Recall) -> RecallResult:
+    return recall(scope.database, scope.caller, arguments.query, k=arguments.k, kinds=arguments.kinds)
 
-_APPROVALS: tuple[Operation, ...] = ()
+
+_RECALL = (
+    Operation(
+        name="recall",
+        description="Search long-term memory for the facts that answer a question. Free to use, in any language.",
+        arguments=Recall,
+        result=RecallResult,
+        risk=Risk.READ,
+        handler=_recall,
+        tool_parameters=("query", "k"),
+    ),
+)
+
+_SESSIONS = (
+    Operation(
+        name="session_append",
+        description="Add items at the end of a conversation, all or none; gives their ids.",
+        arguments=of_sessions.AppendItems,
+        result=tuple[str, ...],
+        risk=Risk.INTERNAL,
+        handler=session_items.session_append,
+    ),
+    Operation(
+        name="session_items",
+        description="Read the newest items of a conversation as the JSON texts they were stored as.",
+        arguments=of_sessions.ReadItems,
+        result=tuple[str, ...],
+        risk=Risk.INTERNAL,
+        handler=session_items.session_items,
+    ),
+    Operation(
+        name="session_pop",
+        description="Take the last item out of a conversation and read it.",
+        arguments=of_sessions.OneSession,
+        result=str | None,
+        risk=Risk.INTERNAL,
+        handler=session_items.session_pop,
+    ),
+    Operation(
+        name="session_clear",
+        description="Take every item out of a conversation; gives how many there were.",
+        arguments=of_sessions.OneSession,
+        result=int,
+        risk=Risk.INTERNAL,
+        handler=session_items.session_clear,
+    ),
+    Operation(
+        name="read_session",
+        description="Read a conversation, or its last turns: who said what, and when.",
+        arguments=of_sessions.ReadTurns,
+        result=tuple[SessionItem, ...],
+        risk=Risk.READ,
+        handler=session_questions.read_session,
+        tool_parameters=("session_id", "turns"),
+    ),
+    Operation(
+        name="sessions",
+        description="List the conversations: how long each is, and when it took place.",
+        arguments=of_sessions.NoArguments,
+        result=tuple[SessionSummary, ...],
+        risk=Risk.READ,
+        handler=session_questions.sessions,
+    ),
+    Operation(
+        name="sessions_mentioning",
+        description="Find the conversations in which a person, project or thing is mentioned by any of its names.",
+        arguments=of_sessions.MentionedEntity,
+        result=tuple[SessionMention, ...],
+        risk=Risk.READ,
+        handler=session_questions.sessions_mentioning,
+        tool_parameters=("entity",),
+    ),
+    Operation(
+        name="facts_written",
+        description="Read what a conversation wrote into memory, who approved it, and whether it still stands.",
+        arguments=of_sessions.OneSession,
+        result=tuple[WrittenFact, ...],
+        risk=Risk.READ,
+        handler=session_questions.facts_written,
+        tool_parameters=("session_id",),
+    ),
+)
+
+_APPROVALS = (
+    Operation(
+        name="perform",
+        description="Carry out a model's call exactly once; made again, it gives the receipt of the first time.",
+        arguments=of_approvals.Perform,
+        result=Performed,
+        risk=Risk.INTERNAL,
+        handler=partial(effects.perform, operation_named),
+    ),
+    Operation(
+        name="try_call",
+        description="Try a model's call without doing it: what it would change, or why it cannot work.",
+        arguments=of_approvals.TryCall,
+        result=Trial,
+        risk=Risk.INTERNAL,
+        handler=partial(effects.try_call, operation_named),
+    ),
+    Operation(
+        name="park_run",
+        description="Park a run that stopped for a person, with one approval request per call.",
+        arguments=of_approvals.ParkRun,
+        result=ParkedRun,
+        risk=Risk.INTERNAL,
+        handler=partial(parking.park_run, operation_named),
+    ),
+    Operation(
+        name="repark_run",
+        description="Stop a resumed run again, with new approval requests.",
+        arguments=of_approvals.ReparkRun,
+        result=ParkedRun,
+        risk=Risk.INTERNAL,
+        handler=partial(parking.repark_run, operation_named),
+    ),
+    Operation(
+        name="pending",
+        description="List the approval requests that wait in this namespace and below, oldest first.",
+        arguments=of_approvals.Nothing,
+        result=tuple[ApprovalRequest, ...],
+        risk=Risk.READ,
+        handler=queue.pending,
+    ),
+    Operation(
+        name="show_request",
+        description="Read an approval request: what it would change now, and the words it comes from.",
+        arguments=of_approvals.OneRequest,
+        result=ApprovalRequest,
+        risk=Risk.READ,
+        handler=partial(queue.show_request, operation_named),
+    ),
+    Operation(
+        name="request_history",
+        description="Read what was decided about an approval request, oldest first.",
+        arguments=of_approvals.OneRequest,
+        result=tuple[Decision, ...],
+        risk=Risk.READ,
+        handler=queue.request_history,
+    ),
+    Operation(
+        name="decide",
+        description="Approve, reject or edit an approval request, once.",
+        arguments=of_approvals.Decide,
+        result=ApprovalRequest,
+        risk=Risk.DECIDE,
+        handler=partial(queue.decide, operation_named),
+    ),
+    Operation(
+        name="get_run",
+        description="Read where a parked run stands.",
+        arguments=of_approvals.OneRun,
+        result=ParkedRun,
+        risk=Risk.READ,
+        handler=runs.get_run,
+    ),
+    Operation(
+        name="list_runs",
+        description="List the parked runs of this namespace and below, oldest first.",
+        arguments=of_approvals.ListRuns,
+        result=tuple[ParkedRun, ...],
+        risk=Risk.READ,
+        handler=runs.list_runs,
+    ),
+    Operation(
+        name="claim_run",
+        description="Take a decided run for resuming; at most one caller wins.",
+        arguments=of_approvals.ClaimRun,
+        result=Claim,
+        risk=Risk.INTERNAL,
+        handler=claims.claim_run,
+    ),
+    Operation(
+        name="renew_lease",
+        description="Hold a claim for longer.",
+        arguments=of_approvals.RenewLease,
+        result=float,
+        risk=Risk.INTERNAL,
+        handler=runs.renew_lease,
+    ),
+    Operation(
+        name="start_call",
+        description="Record that a call of a tool of the app begins.",
+        arguments=of_approvals.StartCall,
+        result=None,
+        risk=Risk.INTERNAL,
+        handler=runs.start_call,
+    ),
+    Operation(
+        name="checkpoint_run",
+        description="Keep the state of a resumed run on the way.",
+        arguments=of_approvals.CheckpointRun,
+        result=None,
+        risk=Risk.INTERNAL,
+        handler=runs.checkpoint_run,
+    ),
+    Operation(
+        name="finish_run",
+        description="End a resumed run with its final output.",
+        arguments=of_approvals.FinishRun,
+        result=ParkedRun,
+        risk=Risk.INTERNAL,
+        handler=runs.finish_run,
+    ),
+    Operation(
+        name="fail_run",
+        description="Say that resuming failed; the run can be resumed again.",
+        arguments=of_approvals.FailRun,
+        result=ParkedRun,
+        risk=Risk.INTERNAL,
+        handler=runs.fail_run,
+    ),
+    Operation(
+        name="release_run",
+        description="Give a claim back unused.",
+        arguments=of_approvals.Held,
+        result=ParkedRun,
+        risk=Risk.INTERNAL,
+        handler=runs.release_run,
+    ),
+)
 
 CATALOGUE: Mapping[str, Operation] = MappingProxyType(
     {operation.name: operation for operation in (*_GRAPH, *_RECALL, *_SESSIONS, *_APPROVALS)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 
 class Kind(StrEnum):
@@ -535,3 +536,196 @@ class ParkedRun:
     requests: tuple[str, ...]
     result: str | None = None
     error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What was decided about one call of a run, as a resume applies it.
+
+    Attributes:
+        request_id: The request, such as `a9`.
+        call_id: The model's id of the call.
+        tool: The tool it called.
+        agent: The agent that called.
+        arguments_digest: A fingerprint of the arguments as the model gave them.
+        approved: Whether the call may run.
+        message: What the model is told when it may not.
+        is_ours: Whether the tool is one of this package's, whose writes happen exactly once.
+    """
+
+    request_id: str
+    call_id: str
+    tool: str
+    agent: str | None
+    arguments_digest: str
+    approved: bool
+    message: str | None
+    is_ours: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The right to resume a run, and what is needed for it.
+
+    Attributes:
+        run: The run.
+        fence: The token that every write under this claim carries.
+        lease_s: Seconds until the claim is lost unless it is renewed.
+        state: The saved state, compressed, as base64 text.
+        digest: The SHA-256 of the compressed state.
+        signature: Its HMAC, when it was signed.
+        sdk_version: The release of the Agents SDK that saved it.
+        schema_version: The SDK's version of the state's form.
+        tools: The tools that its calls name, each with a fingerprint of its parameters, as JSON.
+        session_is_ours: Whether the conversation is kept in this file.
+        verdicts: What was decided, a call each.
+    """
+
+    run: ParkedRun
+    fence: int
+    lease_s: float
+    state: str
+    digest: str
+    signature: str | None
+    sdk_version: str
+    schema_version: str
+    tools: str
+    session_is_ours: bool
+    verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What a call would do, tried without doing it.
+
+    Attributes:
+        preview: Its changes, or why it cannot work.
+        error: The error it would raise, as data; None when it would work.
+        handled_by: The request that a reviewer changed and that was carried out for these very arguments in this run.
+    """
+
+    preview: Preview
+    error: dict[str, Any] | None = None
+    handled_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What a reviewer changed in one argument; None stands for an argument that is left out.
+
+    Attributes:
+        argument: Its name.
+        asked: What the model gave.
+        used: What was used instead.
+    """
+
+    argument: str
+    asked: Any
+    used: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Performed:
+    """What became of a model's call.
+
+    Attributes:
+        operation: The verb.
+        result: What it returned, as JSON-able data.
+        repeated: Whether it had happened before, so that nothing was written this time.
+        request_id: The approval request it carried out, if any.
+        reviewed_by: Who decided that request.
+        reason: What the reviewer said.
+        edits: What the reviewer changed.
+    """
+
+    operation: str
+    result: Any
+    repeated: bool
+    request_id: str | None = None
+    reviewed_by: str | None = None
+    reason: str | None = None
+    edits: tuple[Edit, ...] = ()
+
+
+class FactStatus(StrEnum):
+    """What has become of a statement that was written once."""
+
+    CURRENT = "current"
+    UPCOMING = "upcoming"
+    ENDED = "ended"
+    SUPERSEDED = "superseded"
+    CORRECTED = "corrected"
+    FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """A conversation at a glance.
+
+    Attributes:
+        session_id: The conversation.
+        items: How many items it holds.
+        turns: How many of them are a user's.
+        created_at: When its first item was ever stored.
+        first_at: When the oldest item that it holds was stored; None when it holds none.
+        last_at: When the newest one was.
+    """
+
+    session_id: str
+    items: int
+    turns: int
+    created_at: datetime
+    first_at: datetime | None
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionMention:
+    """A conversation in which an entity was mentioned.
+
+    Attributes:
+        session_id: The conversation.
+        items: How many of its messages name the entity.
+        first_item: The oldest of them, such as `i3`.
+        first_at: When that was stored.
+        last_item: The newest of them.
+        last_at: When that was stored.
+    """
+
+    session_id: str
+    items: int
+    first_item: str
+    first_at: datetime
+    last_item: str
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenFact:
+    """What a conversation wrote into memory, and what has become of it.
+
+    Attributes:
+        fact_id: Such as `f12`.
+        content: What was written.
+        change: `created`, or `corrected` when it took the place of what the fact said before.
+        written_at: When.
+        status: Whether it still stands.
+        item_id: The session item whose words it comes from, such as `i3`.
+        call_id: The model's call that wrote it.
+        run_id: The parked run it belonged to, such as `n5`.
+        request_id: The approval request that carried it, such as `a9`.
+        decision: `approve` or `edit`: what the reviewer decided; None when nobody was asked.
+        approved_by: The reviewer.
+    """
+
+    fact_id: str
+    content: str
+    change: str
+    written_at: datetime
+    status: FactStatus
+    item_id: str | None = None
+    call_id: str | None = None
+    run_id: str | None = None
+    request_id: str | None = None
+    decision: str | None = None
+    approved_by: str | None = None

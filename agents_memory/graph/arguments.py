@@ -5,7 +5,7 @@ Nothing is coerced: a number is no text, a text is no list, a naive time is refu
 
 from __future__ import annotations
 
-import math
+import re
 from datetime import UTC, date, datetime, time
 from typing import Annotated, Any
 
@@ -13,8 +13,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from agents_memory._ids import IdKind, to_number
 from agents_memory.config import MAX_CONTENT_CHARS, MAX_NAME_CHARS
+from agents_memory.errors import InvalidTime
 from agents_memory.graph.names import fold
+from agents_memory.store.values import FOREVER
 from agents_memory.types import Kind
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Arguments(BaseModel):
@@ -23,10 +27,15 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def has_surrogate(text: str) -> bool:
+    """Whether `text` holds half of a character, which no encoding can store."""
+    return _SURROGATE.search(text) is not None
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"must be a string, not {type(value).__name__}")
-    if any("\ud800" <= char <= "\udfff" for char in value):
+    if has_surrogate(value):
         raise ValueError("holds a lone surrogate, which no encoding can store; remove it")
     return value
 
@@ -53,29 +62,38 @@ def to_moment(value: object) -> datetime:
     """An aware UTC time of a datetime, a date (midnight UTC) or an ISO 8601 string.
 
     Raises:
-        ValueError: It is naive, out of the range 0001 to 9999, or none of these.
+        InvalidTime: It is naive, unreadable, or out of the range 0001-01-01 to 9999-12-30.
     """
+    moment = _moment_of(value)
+    if moment >= FOREVER:
+        raise InvalidTime("is the end of time or later; leave an open end out")
+    return moment
+
+
+def _moment_of(value: object) -> datetime:
     if isinstance(value, str):
         try:
             value = date.fromisoformat(value) if len(value) <= 10 else datetime.fromisoformat(value)
         except ValueError:
-            raise ValueError(
+            raise InvalidTime(
                 "is no ISO 8601 date or time, such as '2026-03-01' or '2026-03-01T09:00:00+02:00'"
             ) from None
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            raise ValueError("is a naive time; say the zone, such as datetime(..., tzinfo=UTC) or '...T09:00:00+02:00'")
+            raise InvalidTime(
+                "is a naive time; say the zone, such as datetime(..., tzinfo=UTC) or '...T09:00:00+02:00'"
+            )
         try:
             return value.astimezone(UTC)
         except OverflowError:
-            raise ValueError("is outside the years 0001 to 9999") from None
+            raise InvalidTime("is outside the years 0001 to 9999") from None
     if isinstance(value, date):
         return datetime.combine(value, time.min, tzinfo=UTC)
-    raise ValueError(f"must be a time, a date or an ISO 8601 string, not {type(value).__name__}")
+    raise InvalidTime(f"must be a time, a date or an ISO 8601 string, not {type(value).__name__}")
 
 
 def _fraction(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or not 0 <= value <= 1:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError("must be a number from 0 to 1")
     return float(value)
 

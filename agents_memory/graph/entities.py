@@ -41,7 +41,9 @@ def resolve(scope: Scope, tx: Transaction, names: Sequence[str]) -> dict[str, Re
 
     Costs one statement when all exist and three when some do not, whatever the number of names.
     """
-    wanted = {fold(name): name for name in names}
+    wanted: dict[str, str] = {}
+    for name in names:
+        wanted.setdefault(fold(name), name)  # of two spellings the first
     if not wanted:
         return {}
     found = {key: _found(row) for key, row in _nearest(scope, list(wanted)).items()}

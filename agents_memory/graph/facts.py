@@ -98,7 +98,7 @@ def correct(scope: Scope, arguments: Correct) -> Receipt:
         changes.append(Change(effect=Effect.FACT_CORRECTED, id=written.id, text=row["content"]))
         changes.append(written.as_change(Effect.FACT_ADDED))
         interval = (row["valid_from"], row["valid_to"])
-        changes += relations.retract_all(scope, tx, arguments.unrelate)
+        changes += relations.retract_all(scope, tx, arguments.unrelate, interval)
         changes += relations.begin_all(scope, tx, arguments.relate, interval, fact_id=written.fact_id)
         _audit(scope, tx, "correct", written)
     return Receipt(status=Status.CORRECTED, id=written.id, version=written.version, changes=tuple(changes))
@@ -187,14 +187,16 @@ def _reinforce(
     version = int(row["version"])
     changes.append(Change(effect=Effect.FACT_REINFORCED, id=fact_id, text=row["content"]))
     added = tuple(entity_id for entity_id in entity_ids if entity_id not in row["entity_ids"])
-    if added:
+    start = row["valid_from"] if arguments.valid_from is not None else min(row["valid_from"], tx.now)
+    if added or start != row["valid_from"]:  # what was to hold later is said to hold already
         versions.close(scope, tx, row, "updated", None)
         draft = versions.next_draft(row, "updated")
-        written = versions.insert(scope, tx, replace(draft, entity_ids=(*draft.entity_ids, *added)))
+        draft = replace(draft, entity_ids=(*draft.entity_ids, *added), valid_from=start)
+        written = versions.insert(scope, tx, draft)
         version = written.version
         changes.append(written.as_change(Effect.FACT_UPDATED))
     _keep_evidence(scope, tx, arguments, row["fact_id"], version, reinforces=True)
-    interval = (row["valid_from"], row["valid_to"])
+    interval = (start, row["valid_to"])
     changes += relations.begin_all(scope, tx, arguments.relate, interval, fact_id=row["fact_id"])
     audit.record(tx, "reinforce", [fact_id], namespace=scope.namespace, actor=scope.caller.writer)
     return Receipt(

@@ -9,8 +9,10 @@ import unicodedata
 _INVISIBLE = dict.fromkeys(
     [0x00AD, 0x061C, 0x180E, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2065), 0xFEFF]
 )
-_TRAILING_MARK = re.compile(r"[.,;:!…。、，！；：](?!\w)")
-_QUOTE = re.compile(r"(?<!\w)[\"'`«»“”„‘’()\[\]]|[\"'`«»“”„‘’()\[\]](?!\w)")
+_PLAIN_QUOTES = str.maketrans("‘’ʼ“”„", "'''\"\"\"")
+_BRACKET = re.compile(r"""(?<!\S)[(\[«]++|(?<=[^\s)\]»])[)\]»]++(?=[.,;:!…。、"'`]*+(?!\S))""")
+_QUOTED = re.compile(r"""(?<!\S)(?:"([^"]+)"|'([^']+)'|`([^`]+)`)(?=[.,;:!…。、]|(?!\S))""")
+_CLOSING_MARK = re.compile(r"(?<=[^\s.,;:!…。、])[.,;:!…。、]++(?!\S)|(?<!\S)[,;:!](?!\S)")
 
 
 def fold(text: str) -> str:
@@ -20,9 +22,12 @@ def fold(text: str) -> str:
 
 
 def content_key(content: str) -> int:
-    """Equal for statements that differ only in case, spacing and closing punctuation; a signed 64-bit number.
+    """Equal for statements that differ only in case, spacing, quotes and closing punctuation; a signed 64-bit number.
 
-    Marks inside a token stay (`3.5`, `C++`, `10.0.0.1`, `can't`), so numbers, negations and names that differ differ.
+    Marks that are part of a token stay (`3.5`, `C++`, `!=`, `../x`, `int[]`, `can't`), so numbers, negations and names
+    that differ differ. In doubt two statements are two.
     """
-    plain = " ".join(_QUOTE.sub(" ", _TRAILING_MARK.sub(" ", fold(content))).split())
+    plain = _BRACKET.sub(" ", fold(content).translate(_PLAIN_QUOTES))
+    plain = _QUOTED.sub(lambda quoted: quoted[1] or quoted[2] or quoted[3], plain)
+    plain = " ".join(_CLOSING_MARK.sub(" ", plain).split()) or fold(content)
     return int.from_bytes(hashlib.sha256(plain.encode()).digest()[:8], "big", signed=True)

@@ -40,7 +40,8 @@ def relate(scope: Scope, arguments: Relate) -> Receipt:
         if created:
             audit.record(tx, "relate", [_id(row)], namespace=scope.namespace, actor=scope.caller.writer)
     status = Status.CREATED if created else Status.UNCHANGED
-    return Receipt(status=status, id=_id(row), version=row["version"], changes=tuple(changes))
+    note = None if created else _ignored(row, arguments)
+    return Receipt(status=status, id=_id(row), version=row["version"], changes=tuple(changes), note=note)
 
 
 def unrelate(scope: Scope, arguments: Unrelate) -> Receipt:
@@ -71,14 +72,13 @@ def end_all(scope: Scope, tx: Transaction, triples: Iterable[Triple], moment: da
     return [_end(scope, tx, triple, moment)[1] for triple in triples]
 
 
-def retract_all(scope: Scope, tx: Transaction, triples: Iterable[Triple]) -> list[Change]:
-    """Stop believing relations that were never true."""
+def retract_all(scope: Scope, tx: Transaction, triples: Iterable[Triple], interval: Interval) -> list[Change]:
+    """Stop believing relations that were never true during `interval`."""
     changes = []
     for triple in triples:
-        row = _one_between(scope, tx, triple, None)
-        scope.own(_id(row), row["namespace"])
-        _close(scope, tx, row, "retracted")
-        changes.append(Change(effect=Effect.RELATION_RETRACTED, id=_id(row), text=" ".join(triple)))
+        for row in _own_between(scope, tx, triple, interval):
+            _close(scope, tx, row, "retracted")
+            changes.append(Change(effect=Effect.RELATION_RETRACTED, id=_id(row), text=" ".join(triple)))
     return changes
 
 
@@ -106,8 +106,12 @@ def _begin(
     changes = [found.as_change() for found in ends.values() if found.created]
     source_id, target_id = ends[fold(source)].entity_id, ends[fold(target)].entity_id
     for row in _between(scope, tx, source_id, predicate, target_id):
-        if row["namespace"] == scope.namespace and _overlap((row["valid_from"], row["valid_to"]), interval):
+        if row["namespace"] != scope.namespace or not _overlap((row["valid_from"], row["valid_to"]), interval):
+            continue
+        if row["valid_from"] <= interval[0]:
             return row, [*changes, Change(effect=Effect.RELATION_KEPT, id=_id(row), text=" ".join(triple))]
+        interval = (interval[0], row["valid_from"])  # until the one that is known already goes on
+        break
     draft = {
         "relation_id": None,
         "version": 1,
@@ -122,9 +126,16 @@ def _begin(
     return row, [*changes, Change(effect=Effect.RELATION_ADDED, id=_id(row), text=" ".join(triple))]
 
 
+def _ignored(row: Row, arguments: Relate) -> str | None:
+    given = {"valid_from": arguments.valid_from, "valid_to": arguments.valid_to}
+    names = [name for name, value in given.items() if value is not None and value != row[name]]
+    if not names:
+        return None
+    return f"{_id(row)} said so already; it was kept as it is, and {', '.join(names)} had no effect."
+
+
 def _end(scope: Scope, tx: Transaction, triple: Triple, moment: datetime) -> tuple[Row, Change]:
-    row = _one_between(scope, tx, triple, moment)
-    scope.own(_id(row), row["namespace"])
+    row = _own_between(scope, tx, triple, (moment, None))[0]
     if moment <= row["valid_from"]:
         raise InvalidTime(
             f"{_id(row)} holds only since {row['valid_from'].isoformat()}, so it cannot end then. Give a later 'at'."
@@ -134,13 +145,17 @@ def _end(scope: Scope, tx: Transaction, triple: Triple, moment: datetime) -> tup
     return _insert(scope, tx, ended, "ended"), Change(effect=Effect.RELATION_ENDED, id=_id(row), text=" ".join(triple))
 
 
-def _one_between(scope: Scope, tx: Transaction, triple: Triple, moment: datetime | None) -> Row:
+def _own_between(scope: Scope, tx: Transaction, triple: Triple, interval: Interval) -> list[Row]:
+    """The relations of this namespace that hold during some of `interval`, earliest first; there is at least one."""
     source, predicate, target = triple
     rows = _between(scope, tx, entities.find(scope, source), predicate, entities.find(scope, target))
-    fitting = [row for row in rows if moment is None or row["valid_to"] is None or moment < row["valid_to"]]
+    fitting = [row for row in rows if _overlap((row["valid_from"], row["valid_to"]), interval)]
     if not fitting:
         raise NotFound("No such relation holds then. Look at about() for what ties these two.")
-    return fitting[0]
+    own = [row for row in fitting if row["namespace"] == scope.namespace]
+    if not own:
+        scope.own(_id(fitting[0]), fitting[0]["namespace"])
+    return own
 
 
 def _between(scope: Scope, tx: Transaction, source_id: int, predicate: str, target_id: int) -> list[Row]:

@@ -44,7 +44,7 @@ _THOUSANDS: Final = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])"
 _INVISIBLE: Final = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 _ACCENT: Final = re.compile(
     "(?<![\u0438\u0418])\u0306|[\u0300-\u0305\u0307-\u036f]"  # on Latin, Greek and Cyrillic; й is a letter
-    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670]"  # vowel signs that are mostly left out
+    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u065f\u0670]"  # vowels that are mostly left out
 )
 _OTHER_FORMS: Final = str.maketrans(
     {"’": "'", "ʼ": "'", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i",

@@ -53,7 +53,8 @@ class _Runner:
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
         """Run a named statement and return its rows as dictionaries."""
-        return from_duckdb(self._execute(name, parameters))
+        with _translated():
+            return from_duckdb(self._execute(name, parameters))
 
     def one_or_none(self, name: str, /, **parameters: Any) -> Row | None:
         """The first row of a named statement, or None when there is none."""
@@ -103,7 +104,9 @@ class Transaction(_Runner):
         self._changes.append(change)
 
     def check_owner(self) -> None:
-        """Refuse a call from another task or thread than the one that opened this transaction."""
+        """Refuse a call after its end, and one from another task or thread than the one that opened it."""
+        if not self.is_open:
+            raise TransactionElsewhere("This transaction has ended. Open another.")
         if self._owner != _caller():
             raise TransactionElsewhere(
                 "This transaction belongs to the task and thread that opened it. Call there, or after it ended."
@@ -158,6 +161,7 @@ class Database(_Runner):
         statement = statements()[name]
         if statement.parameters != parameters.keys():
             raise TypeError(f"statement {name!r} takes {sorted(statement.parameters)}, not {sorted(parameters)}")
+        self._usable_root()
         if self.on_statement is not None:
             self.on_statement(name)
         with _translated():
@@ -229,14 +233,19 @@ class Database(_Runner):
                     "A part of this transaction failed, so all of it was rolled back. Let the error leave the block."
                 ) from transaction._doomed
             if dry_run:
-                _roll_back(cursor)
+                self._roll_back(cursor)
                 return
             self._control(cursor, "commit")
         except BaseException:
-            _roll_back(cursor)
+            self._roll_back(cursor)
             raise
 
+    def _roll_back(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        if self._root is not None:  # it is None here only in a forked child, where the transaction is not ours to end
+            _roll_back(cursor)
+
     def _control(self, cursor: duckdb.DuckDBPyConnection, word: str) -> None:
+        self._usable_root()
         if self.on_statement is not None:
             self.on_statement(word)
         with _translated():
@@ -316,15 +325,22 @@ class Database(_Runner):
         handles: list[object] = [*self._cursors.values(), self._root]
         self._root = None
         self._closed_because = "this process was forked from the one that opened it"
+        self._write_lock = threading.Lock()  # whoever holds the old one may be a thread that the child does not have
+        if self._writing_thread == threading.get_ident():
+            self._write_lock.acquire()
+        self._shared_lock = threading.RLock()
         return handles
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
+        with _translated():
+            cursor = self._usable_root().cursor()
+        return cursor
+
+    def _usable_root(self) -> duckdb.DuckDBPyConnection:
         root = self._root
         if root is None:
             raise Closed(f"The memory {self.path!r} cannot be used: {self._closed_because}. Open it again.")
-        with _translated():
-            cursor = root.cursor()
-        return cursor
+        return root
 
 
 def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:

@@ -12,6 +12,7 @@ import os
 import re
 import threading
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import duckdb
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
@@ -23,11 +24,12 @@ from agents_memory.store.migrations import migrate
 
 MEMORY = ":memory:"
 _HOLDER = re.compile(r"\(PID (\d+)\)")
+_UNUSABLE = re.compile("[\\x00\ud800-\udfff]")  # in a path that DuckDB is to open
 
 _Identity = tuple[int, int]
 _lock = threading.Lock()
 _open: dict[_Identity, Database] = {}
-_handles: dict[int, int] = {}
+_handles: WeakKeyDictionary[Database, int] = WeakKeyDictionary()
 _inherited: set[_Identity] = set()
 
 
@@ -44,52 +46,62 @@ def open_database(path: str | os.PathLike[str], *, wait_s: float) -> Database:
         StoreUnreadable: The path is no file that can be a memory.
         NewerStore: A newer release wrote the file.
     """
-    if not str(path).strip():
-        raise InvalidInput("A memory needs the path of a file, or ':memory:'.")
-    with _lock:
-        return _opened(os.fspath(path), wait_s)
-
-
-def release(database: Database) -> None:
-    """Give back one handle; the last one closes the file."""
-    with _lock:
-        left = _handles[id(database)] = _handles.get(id(database), 1) - 1
-        if left > 0:
-            return
-        _handles.pop(id(database), None)
-        for identity in [key for key, value in _open.items() if value is database]:
-            del _open[identity]
-        database.close()
-
-
-def _opened(text: str, wait_s: float) -> Database:
-    path = text if text == MEMORY else os.path.realpath(text)
-    identity = _identity(path)
-    if identity in _inherited:
-        raise StoreLocked(
-            f"{path!r} is open in process {os.getppid()}, from which this one was forked. Open it before forking in "
-            "neither, or use a process that was started afresh.",
-            path=path,
-            holder=os.getppid(),
-        )
-    known = _open.get(identity) if identity else None
-    if known is None:
-        known = _first(path, wait_s)
-        found = _identity(path)
-        if found is not None:
-            _open[found] = known
-    _handles[id(known)] = _handles.get(id(known), 0) + 1
-    return known
-
-
-def _first(path: str, wait_s: float) -> Database:
+    checked = _checked(path)
+    _refuse_inherited(checked)
     waiting = Retrying(
         retry=retry_if_exception_type(StoreLocked),
         stop=stop_after_delay(wait_s),
         wait=wait_random_exponential(multiplier=0.02, max=0.25),
         reraise=True,
     )
-    database = Database(path, waiting(_connect, path))
+    return waiting(_opened, checked)
+
+
+def release(database: Database) -> None:
+    """Give back one handle; the last one closes the file."""
+    with _lock:
+        left = _handles.get(database, 1) - 1
+        if left > 0:
+            _handles[database] = left
+            return
+        database.close()
+        _handles.pop(database, None)
+        for identity in [key for key, value in _open.items() if value is database]:
+            del _open[identity]
+
+
+def _checked(path: object) -> str:
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str) or not text.strip() or _UNUSABLE.search(text):
+        raise InvalidInput("A memory needs the path of a file, or ':memory:'.")
+    return text if text == MEMORY else os.path.realpath(text)
+
+
+def _refuse_inherited(path: str) -> None:
+    if _identity(path) in _inherited:
+        raise StoreLocked(
+            f"{path!r} is open in process {os.getppid()}, from which this one was forked. Open it before forking in "
+            "neither, or use a process that was started afresh.",
+            path=path,
+            holder=os.getppid(),
+        )
+
+
+def _opened(path: str) -> Database:
+    with _lock:  # given back between two attempts, so that waiting for one file holds up no other
+        identity = _identity(path)
+        known = _open.get(identity) if identity else None
+        if known is None:
+            known = _first(path)
+            found = _identity(path)
+            if found is not None:
+                _open[found] = known
+        _handles[known] = _handles.get(known, 0) + 1
+        return known
+
+
+def _first(path: str) -> Database:
+    database = Database(path, _connect(path))
     try:
         migrate(database)
     except BaseException:
@@ -143,7 +155,7 @@ def _identity(path: str) -> _Identity | None:
 
 def _after_fork_in_child() -> None:
     global _lock
-    for database in _open.values():
+    for database in _handles:
         for handle in database.forget_after_fork():
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle))
     _inherited.update(_open)

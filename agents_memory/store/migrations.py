@@ -9,6 +9,8 @@ from agents_memory.errors import NewerStore, StoreUnreadable
 from agents_memory.store.database import Database
 from agents_memory.store.queries import migrations
 
+_OUR_COLUMNS = {"number", "name", "applied_at"}  # other programs have a table of that name too
+
 
 def migrate(database: Database) -> None:
     """Apply the steps that the file lacks.
@@ -38,8 +40,8 @@ def migrate(database: Database) -> None:
 
 
 def _applied(database: Database) -> int:
-    tables = {row["table_name"] for row in database.rows("list_tables")}
-    if "schema_migrations" in tables:
+    tables = {row["table_name"]: set(row["columns"]) for row in database.rows("list_tables")}
+    if tables.get("schema_migrations") == _OUR_COLUMNS:
         return int(database.one("last_migration")["number"])
     if tables:
         raise StoreUnreadable(

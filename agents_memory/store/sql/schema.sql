@@ -1,6 +1,7 @@
 -- name: list_tables
--- The names of the tables and views that the file holds.
-SELECT table_name FROM information_schema.tables WHERE table_schema = 'main';
+-- The tables and views that the file holds, in any of its schemas, each with the names of its columns.
+SELECT table_name, list(column_name) AS columns FROM information_schema.columns
+WHERE table_catalog = current_database() GROUP BY ALL;
 
 -- name: create_schema_migrations
 -- The record of the steps that made the file's schema.

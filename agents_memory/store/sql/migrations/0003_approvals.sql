@@ -1,45 +1,49 @@
 -- The approval queue: parked runs, one request per undecided call, append-only decisions, and the effects of writes.
--- The states and their moves are in agents_memory/approvals/queue.py; the CHECKs here name the same sets.
+-- The states and their moves are in agents_memory/approvals/moves.py; the CHECKs here name the same sets.
 
 CREATE SEQUENCE run_ids;
 CREATE SEQUENCE request_ids;
 
+-- session_is_ours: the conversation is kept in this file, so that a claim can take back what a lost attempt added to it.
+-- watermark: the last item of the session when the revision was first claimed.
 CREATE TABLE parked_runs (
-    run_id         BIGINT PRIMARY KEY,
-    namespace      VARCHAR NOT NULL,
-    session_id     VARCHAR,
-    starting_agent VARCHAR NOT NULL,
-    current_agent  VARCHAR NOT NULL,
-    status         VARCHAR NOT NULL CHECK (status IN
+    run_id          BIGINT PRIMARY KEY,
+    namespace       VARCHAR NOT NULL,
+    session_id      VARCHAR,
+    session_is_ours BOOLEAN NOT NULL,
+    starting_agent  VARCHAR NOT NULL,
+    current_agent   VARCHAR NOT NULL,
+    status          VARCHAR NOT NULL CHECK (status IN
         ('parked', 'ready', 'resuming', 'finished', 'failed', 'uncertain', 'expired', 'withdrawn', 'erased')),
+    revision        INTEGER NOT NULL,
+    attempt         INTEGER NOT NULL,
+    fence           BIGINT NOT NULL,
+    lease_owner     VARCHAR,
+    lease_until     TIMESTAMP,
+    watermark       BIGINT,
+    parked_by       VARCHAR,
+    parked_at       TIMESTAMP NOT NULL,
+    updated_at      TIMESTAMP NOT NULL,
+    result          VARCHAR,
+    error           VARCHAR
+);
+
+-- The compressed state of each revision, and its checkpoints while it is resumed (0 is the parked state itself).
+CREATE TABLE run_states (
+    run_id         BIGINT NOT NULL,
     revision       INTEGER NOT NULL,
-    attempt        INTEGER NOT NULL,
-    fence          BIGINT NOT NULL,
-    lease_owner    VARCHAR,
-    lease_until    TIMESTAMP,
-    watermark      BIGINT,
+    checkpoint     INTEGER NOT NULL,
+    state          BLOB NOT NULL,
+    digest         VARCHAR NOT NULL,
+    signature      VARCHAR,
     sdk_version    VARCHAR NOT NULL,
     schema_version VARCHAR NOT NULL,
-    tools_digest   VARCHAR NOT NULL,
-    parked_by      VARCHAR,
-    parked_at      TIMESTAMP NOT NULL,
-    updated_at     TIMESTAMP NOT NULL,
-    expires_at     TIMESTAMP,
-    result         VARCHAR,
-    error          VARCHAR
+    tools          VARCHAR NOT NULL,
+    saved_at       TIMESTAMP NOT NULL,
+    PRIMARY KEY (run_id, revision, checkpoint)
 );
 
--- The state of each revision, compressed; never rewritten.
-CREATE TABLE run_states (
-    run_id    BIGINT NOT NULL,
-    revision  INTEGER NOT NULL,
-    state     BLOB NOT NULL,
-    digest    VARCHAR NOT NULL,
-    signature VARCHAR,
-    saved_at  TIMESTAMP NOT NULL,
-    PRIMARY KEY (run_id, revision)
-);
-
+-- started_at: when a resume began a call of a tool that is not ours, whose effect this file cannot know.
 CREATE TABLE approval_requests (
     request_id       BIGINT PRIMARY KEY,
     namespace        VARCHAR NOT NULL,
@@ -61,7 +65,8 @@ CREATE TABLE approval_requests (
     final_arguments  VARCHAR,
     requested_by     VARCHAR,
     requested_at     TIMESTAMP NOT NULL,
-    expires_at       TIMESTAMP
+    expires_at       TIMESTAMP,
+    started_at       TIMESTAMP
 );
 
 -- Who decided what, when and why. Append only.
@@ -76,15 +81,22 @@ CREATE TABLE decisions_made (
 );
 
 -- A write that happened for a call: inserted in the write's own transaction, so that doing it twice equals doing it once.
+-- settled: a saved state knows the call's output, so that no later attempt can make the call again.
 CREATE TABLE effects (
-    effect_key VARCHAR PRIMARY KEY,
-    namespace  VARCHAR NOT NULL,
-    operation  VARCHAR NOT NULL,
-    request_id BIGINT,
-    run_id     BIGINT,
-    session_id VARCHAR,
-    call_id    VARCHAR NOT NULL,
-    fence      BIGINT,
-    receipt    VARCHAR NOT NULL,
-    recorded_at TIMESTAMP NOT NULL
+    effect_key       VARCHAR PRIMARY KEY,
+    namespace        VARCHAR NOT NULL,
+    operation        VARCHAR NOT NULL,
+    arguments_digest VARCHAR NOT NULL,
+    request_id       BIGINT,
+    run_id           BIGINT,
+    session_id       VARCHAR,
+    call_id          VARCHAR NOT NULL,
+    fence            BIGINT,
+    settled          BOOLEAN NOT NULL,
+    receipt          VARCHAR NOT NULL,
+    recorded_at      TIMESTAMP NOT NULL
 );
+
+-- A reviewer sees what is in a namespace and below; the empty text stands above all.
+CREATE MACRO is_within(namespace, above) AS
+    (above = '' OR namespace = above OR starts_with(namespace, above || '/'));

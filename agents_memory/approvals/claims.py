@@ -1,0 +1,147 @@
+"""Claiming a parked run: at most one process resumes it, and one that died does not keep it.
+
+A claim is a lease with a token that only grows (the fence). A claim after a lost or failed attempt first takes back
+what that attempt added to the conversation, so that the next one writes it once.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import socket
+from datetime import timedelta
+from typing import Final
+
+from agents_memory._ids import IdKind, to_text
+from agents_memory.approvals.arguments import ClaimRun
+from agents_memory.approvals.moves import before_run
+from agents_memory.approvals.queue import expire_due
+from agents_memory.approvals.rows import one_run, run_from_row
+from agents_memory.approvals.runs import last_item, take_back
+from agents_memory.errors import InvalidTransition, Undecided
+from agents_memory.graph.scope import Scope
+from agents_memory.store.database import Transaction
+from agents_memory.store.values import Row
+from agents_memory.types import Claim, RequestStatus, RunStatus, Verdict
+
+_REJECTED: Final = "A reviewer rejected this call. Nothing was written."
+_EXPIRED: Final = "This call expired before anybody approved it. Nothing was written."
+
+
+def claim_run(scope: Scope, arguments: ClaimRun) -> Claim:
+    """Take a decided run for resuming; at most one caller wins.
+
+    Raises:
+        InvalidTransition: Somebody holds it, or it is over.
+        NotFound: There is no such run here or below.
+        Undecided: Some of its requests still wait.
+    """
+    expire_due(scope)
+    with scope.database.transaction() as tx:
+        run = one_run(scope, arguments.run_id)
+        uncertain = _check_claimable(tx, run)
+        if not uncertain:
+            return _claimed(scope, tx, run, arguments)
+        tx.run("doubt_run", run_id=run["run_id"], allowed=before_run(RunStatus.UNCERTAIN), now=tx.now)
+    raise InvalidTransition(
+        f"{arguments.run_id} is uncertain: {', '.join(uncertain)} began in an attempt that was lost, and is no tool of "
+        "this memory. Find out what it did; the run is not resumed by itself.",
+        run_id=arguments.run_id,
+        status=RunStatus.UNCERTAIN.value,
+        tools=uncertain,
+    )
+
+
+def _check_claimable(tx: Transaction, run: Row) -> list[str]:
+    """Refuse a run that cannot be resumed now; otherwise the tools of its calls whose outcome nobody knows."""
+    run_id, status = to_text(IdKind.RUN, run["run_id"]), RunStatus(run["status"])
+    requests = tx.rows("requests_of_revision", run_id=run["run_id"], revision=run["revision"])
+    waiting = [to_text(IdKind.REQUEST, row["request_id"]) for row in requests if row["status"] == RequestStatus.PENDING]
+    if waiting:
+        raise Undecided(f"{run_id} waits for {', '.join(waiting)}. Decide first.", run_id=run_id, requests=waiting)
+    if status is RunStatus.RESUMING and not _is_lost(run, tx):
+        raise InvalidTransition(
+            f"{run_id} is being resumed by {run['lease_owner']} until {run['lease_until']:%H:%M:%S} UTC. Wait for it.",
+            run_id=run_id,
+            status=status.value,
+        )
+    if status.value not in before_run(RunStatus.RESUMING):
+        raise InvalidTransition(
+            f"{run_id} is {status.value}; it cannot be resumed.", run_id=run_id, status=status.value
+        )
+    return [
+        row["tool"] for row in requests if row["started_at"] is not None and row["status"] == RequestStatus.APPROVED
+    ]
+
+
+def _claimed(scope: Scope, tx: Transaction, run: Row, arguments: ClaimRun) -> Claim:
+    if run["watermark"] is not None:
+        take_back(tx, run)
+    taken = tx.one_or_none(
+        "claim_run",
+        run_id=run["run_id"],
+        fence=run["fence"],
+        allowed=before_run(RunStatus.RESUMING),
+        owner=arguments.owner,
+        lease_until=tx.now + timedelta(seconds=arguments.lease_s),
+        watermark=None if run["watermark"] is not None else last_item(scope, run),
+        now=tx.now,
+    )
+    if taken is None:
+        raise InvalidTransition(f"{arguments.run_id} was claimed by somebody else.", run_id=arguments.run_id)
+    state = tx.one("last_run_state", run_id=run["run_id"], revision=run["revision"])
+    return Claim(
+        run=run_from_row(one_run(scope, arguments.run_id)),
+        fence=taken["fence"],
+        lease_s=arguments.lease_s,
+        state=base64.b64encode(state["state"]).decode("ascii"),
+        digest=state["digest"],
+        signature=state["signature"],
+        sdk_version=state["sdk_version"],
+        schema_version=state["schema_version"],
+        tools=state["tools"],
+        session_is_ours=run["session_is_ours"],
+        verdicts=_verdicts(tx, run),
+    )
+
+
+def _verdicts(tx: Transaction, run: Row) -> tuple[Verdict, ...]:
+    requests = tx.rows("requests_of_revision", run_id=run["run_id"], revision=run["revision"])
+    reasons = {
+        row["request_id"]: row["reason"]
+        for row in tx.rows("decisions_of", request_ids=[row["request_id"] for row in requests])
+    }
+    return tuple(_verdict(row, reasons.get(row["request_id"])) for row in requests)
+
+
+def _verdict(row: Row, reason: str | None) -> Verdict:
+    status = RequestStatus(row["status"])
+    approved = status in {RequestStatus.APPROVED, RequestStatus.DONE}
+    message = _EXPIRED if status is RequestStatus.EXPIRED else reason or _REJECTED
+    return Verdict(
+        request_id=to_text(IdKind.REQUEST, row["request_id"]),
+        call_id=row["call_id"],
+        tool=row["tool"],
+        agent=row["agent"],
+        arguments_digest=row["arguments_digest"],
+        approved=approved,
+        message=None if approved else message,
+        is_ours=row["operation"] is not None,
+    )
+
+
+def _is_lost(run: Row, tx: Transaction) -> bool:
+    if run["lease_until"] <= tx.now:
+        return True
+    host, pid, _ = (run["lease_owner"] or "").rsplit(":", 2)
+    return host == socket.gethostname() and not _is_alive(int(pid))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,235 @@
+"""Effects: a model's call writes once, however often it is made, retried or resumed.
+
+One transaction holds the write, its evidence, its audit row and the effect that names the call. A call that is made
+again finds its effect and gets the stored receipt. Of a parked call the effect belongs to its approval request, which
+also says with which arguments it may run; of any other call to (session, run, call id, verb, arguments).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agents_memory._ids import IdKind, to_number, to_text
+from agents_memory.approvals import preview, runs
+from agents_memory.approvals.arguments import Perform, TryCall
+from agents_memory.approvals.calls import Verb, Verbs, canonical, checked, digest_of, given
+from agents_memory.approvals.moves import before_request
+from agents_memory.errors import InvalidTransition, StaleRequest, WrongNamespace
+from agents_memory.graph.rows import optional_id
+from agents_memory.graph.scope import Scope
+from agents_memory.sessions import items
+from agents_memory.store.database import Transaction
+from agents_memory.store.values import Row
+from agents_memory.types import Edit, Performed, RequestStatus, Trial
+
+
+def try_call(verbs: Verbs, scope: Scope, arguments: TryCall) -> Trial:
+    """What a model's call would do, or why it cannot work; also whether a reviewer has dealt with it already."""
+    verb = preview.tool_verb(verbs, arguments.operation)
+    digest = digest_of(canonical(arguments.arguments))
+    if arguments.run_id is not None:
+        run_id = to_number(IdKind.RUN, arguments.run_id)
+        edited = scope.database.one_or_none(
+            "edited_request", run_id=run_id, operation=verb.name, arguments_digest=digest
+        )
+        if edited is not None:
+            kept = preview.from_json(edited["preview"], edited["preview_digest"])
+            return Trial(preview=kept, handled_by=to_text(IdKind.REQUEST, edited["request_id"]))
+    return preview.try_verb(scope, verb, arguments.arguments)
+
+
+def perform(verbs: Verbs, scope: Scope, arguments: Perform) -> Performed:
+    """Carry out a model's call, or return the receipt of the time when it was carried out.
+
+    Raises:
+        InvalidTransition: The call may not run: it was rejected, expired or withdrawn, or nobody approved it yet.
+        LeaseLost: Somebody else claimed the run; nothing was written.
+        StaleRequest: Memory changed so that the call would end other facts than those its reviewer saw.
+        AgentsMemoryError: Whatever the verb says.
+    """
+    verb = preview.tool_verb(verbs, arguments.operation)
+    with scope.database.transaction() as tx:
+        call = _call_of(tx, verb, arguments)
+        request = _request_of(scope, tx, call)
+        if request is None:
+            return _perform_free(scope, tx, verb, call)
+        return _perform_reviewed(scope, tx, verb, call, request)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """A model's call with everything that tells it from another."""
+
+    operation: str
+    arguments: dict[str, Any]
+    digest: str
+    call_id: str
+    session_id: str | None
+    run_id: int | None
+    fence: int | None
+    approved: bool
+
+    @property
+    def key(self) -> str:
+        """The name of the effect of a call that no request stands for."""
+        return (
+            f"call:{digest_of(json.dumps([self.session_id, self.run_id, self.call_id, self.operation, self.digest]))}"
+        )
+
+
+def _call_of(tx: Transaction, verb: Verb, arguments: Perform) -> _Call:
+    run_id = None if arguments.run_id is None else to_number(IdKind.RUN, arguments.run_id)
+    session_id = arguments.session_id
+    if run_id is not None:
+        run = runs.held(tx, run_id, arguments.fence)
+        session_id = session_id or run["session_id"]
+    return _Call(
+        operation=verb.name,
+        arguments=given(arguments.arguments),
+        digest=digest_of(canonical(arguments.arguments)),
+        call_id=arguments.call_id,
+        session_id=session_id,
+        run_id=run_id,
+        fence=arguments.fence,
+        approved=arguments.approved,
+    )
+
+
+def _request_of(scope: Scope, tx: Transaction, call: _Call) -> Row | None:
+    what = {"call_id": call.call_id, "operation": call.operation, "arguments_digest": call.digest}
+    if call.run_id is None:
+        return tx.one_or_none("request_of_call", namespace=scope.namespace, session_id=call.session_id, **what)
+    request = tx.one_or_none("request_of_run_call", run_id=call.run_id, **what)
+    if request is not None and request["namespace"] != scope.namespace:
+        raise WrongNamespace(
+            f"This call was reviewed for the namespace {request['namespace']!r}. Resume it with a "
+            "tool that writes there.",
+            namespace=request["namespace"],
+        )
+    return request or tx.one_or_none(
+        "edited_request", run_id=call.run_id, operation=call.operation, arguments_digest=call.digest
+    )
+
+
+def _perform_reviewed(scope: Scope, tx: Transaction, verb: Verb, call: _Call, request: Row) -> Performed:
+    request_id = to_text(IdKind.REQUEST, request["request_id"])
+    key = f"request:{request['request_id']}"
+    effect = tx.one_or_none("effect_of", effect_key=key)
+    if effect is not None:
+        return _performed(tx, verb, json.loads(effect["receipt"]), request=request, repeated=True)
+    if request["status"] != RequestStatus.APPROVED:
+        raise InvalidTransition(
+            f"{request_id} is {request['status']}, not approved. Nothing was written.",
+            request_id=request_id,
+            status=request["status"],
+        )
+    used = json.loads(request["final_arguments"] or request["arguments"])
+    result = verb.handler(_writer(scope, call, request["item_id"], request["request_id"]), checked(verb, used))
+    _check_seen(request, result)
+    _record(scope, tx, call, key, request["request_id"], verb.dump(result))
+    tx.one(
+        "move_requests",
+        request_ids=[request["request_id"]],
+        status=RequestStatus.DONE,
+        allowed=before_request(RequestStatus.DONE),
+    )
+    return _performed(tx, verb, verb.dump(result), request=request, repeated=False)
+
+
+def _perform_free(scope: Scope, tx: Transaction, verb: Verb, call: _Call) -> Performed:
+    effect = tx.one_or_none("effect_of", effect_key=call.key) or _adopted(tx, call)
+    if effect is not None:
+        tx.run("hold_effect", effect_key=effect["effect_key"], fence=call.fence)
+        return Performed(operation=verb.name, result=json.loads(effect["receipt"]), repeated=True)
+    if not call.approved:
+        raise InvalidTransition(f"This {verb.name} needs approval first. Nothing was written.")
+    item_id = _latest_words(scope, call.session_id)
+    result = verb.handler(_writer(scope, call, item_id, None), checked(verb, call.arguments))
+    _record(scope, tx, call, call.key, None, verb.dump(result))
+    return Performed(operation=verb.name, result=verb.dump(result), repeated=False)
+
+
+def _adopted(tx: Transaction, call: _Call) -> Row | None:
+    """What a lost attempt of the same run did, whose model gave the same call another id."""
+    if call.run_id is None:
+        return None
+    return tx.one_or_none(
+        "unsettled_effect",
+        run_id=call.run_id,
+        operation=call.operation,
+        arguments_digest=call.digest,
+        fence=call.fence,
+    )
+
+
+def _check_seen(request: Row, result: object) -> None:
+    seen = preview.touched(preview.from_json(request["preview"], request["preview_digest"]).changes)
+    if preview.touched(preview.changes_of(result)) != seen:
+        request_id = to_text(IdKind.REQUEST, request["request_id"])
+        raise StaleRequest(
+            f"Memory changed since {request_id} was approved: it would now end other facts than its reviewer saw. "
+            "Nothing was written; read memory again and make the call anew if it is still right.",
+            request_id=request_id,
+        )
+
+
+def _record(scope: Scope, tx: Transaction, call: _Call, key: str, request_id: int | None, result: Any) -> None:
+    tx.run(
+        "insert_effect",
+        effect_key=key,
+        namespace=scope.namespace,
+        operation=call.operation,
+        arguments_digest=call.digest,
+        request_id=request_id,
+        run_id=call.run_id,
+        session_id=call.session_id,
+        call_id=call.call_id,
+        fence=call.fence,
+        receipt=json.dumps(result),
+        recorded_at=tx.now,
+    )
+
+
+def _performed(tx: Transaction, verb: Verb, result: Any, *, request: Row, repeated: bool) -> Performed:
+    decisions = tx.rows("decisions_of", request_ids=[request["request_id"]])
+    return Performed(
+        operation=verb.name,
+        result=result,
+        repeated=repeated,
+        request_id=to_text(IdKind.REQUEST, request["request_id"]),
+        reviewed_by=decisions[-1]["decided_by"] if decisions else None,
+        reason=decisions[-1]["reason"] if decisions else None,
+        edits=_edits(request),
+    )
+
+
+def _edits(request: Row) -> tuple[Edit, ...]:
+    if request["final_arguments"] is None:
+        return ()
+    asked, used = json.loads(request["arguments"]), json.loads(request["final_arguments"])
+    return tuple(
+        Edit(argument=name, asked=asked.get(name), used=used.get(name))
+        for name in dict.fromkeys((*asked, *used))
+        if asked.get(name) != used.get(name)
+    )
+
+
+def _writer(scope: Scope, call: _Call, item_id: int | None, request_id: int | None) -> Scope:
+    caller = replace(
+        scope.caller,
+        session_id=call.session_id,
+        item_id=optional_id(IdKind.ITEM, item_id),
+        run_id=optional_id(IdKind.RUN, call.run_id),
+        call_id=call.call_id,
+        request_id=optional_id(IdKind.REQUEST, request_id),
+    )
+    return replace(scope, caller=caller)
+
+
+def _latest_words(scope: Scope, session_id: str | None) -> int | None:
+    if session_id is None:
+        return None
+    latest = items.latest_user_item(scope, session_id)
+    return None if latest is None else latest[0]

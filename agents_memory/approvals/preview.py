@@ -1,0 +1,104 @@
+"""A preview is a dry run of the very handler that would write, so that what is shown is what would happen.
+
+Its digest covers what would change and what stands in the way, but neither times nor ids that do not exist yet: it
+differs exactly when memory changed in a way that matters to the call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from agents_memory.approvals.calls import Verb, Verbs, checked, digest_of
+from agents_memory.errors import AgentsMemoryError, InvalidInput, StorageError
+from agents_memory.graph.scope import Scope
+from agents_memory.types import Change, Effect, Preview, Receipt, Trial
+
+_NEW: Final = frozenset({Effect.FACT_ADDED, Effect.ENTITY_CREATED, Effect.RELATION_ADDED})
+_TOUCHED: Final = frozenset(
+    {
+        Effect.FACT_ENDED,
+        Effect.FACT_CORRECTED,
+        Effect.FACT_FORGOTTEN,
+        Effect.RELATION_ENDED,
+        Effect.RELATION_RETRACTED,
+    }
+)
+FOREIGN: Final = Preview(changes=(), problem=None, digest=digest_of("foreign")[:12])
+"""Of a tool that is not ours: what it would do is not known here."""
+
+
+def try_verb(scope: Scope, verb: Verb, arguments: Mapping[str, Any]) -> Trial:
+    """Run a verb without doing it. Must not be called inside a transaction, which it would join.
+
+    Raises:
+        StorageError: DuckDB failed; that says nothing about the call.
+    """
+    try:
+        parsed = checked(verb, arguments)
+        with scope.database.transaction(dry_run=True):
+            result = verb.handler(scope, parsed)
+    except StorageError:
+        raise
+    except AgentsMemoryError as error:
+        return Trial(preview=impossible(str(error)), error=error.to_dict())
+    return Trial(preview=_preview(changes_of(result), None))
+
+
+def preview_of(verbs: Verbs, scope: Scope, operation: str | None, arguments: Mapping[str, Any]) -> Preview:
+    """What a call would change, or why it cannot work."""
+    if operation is None:
+        return FOREIGN
+    return try_verb(scope, tool_verb(verbs, operation), arguments).preview
+
+
+def impossible(problem: str) -> Preview:
+    """Of a call that cannot work."""
+    return _preview((), problem)
+
+
+def tool_verb(verbs: Verbs, operation: str) -> Verb:
+    """The verb behind a tool.
+
+    Raises:
+        InvalidInput: No tool shows it.
+        NotFound: There is none.
+    """
+    verb = verbs(operation)
+    if not verb.tool_parameters:
+        raise InvalidInput(f"{operation} is no tool of an agent.")
+    return verb
+
+
+def changes_of(result: object) -> tuple[Change, ...]:
+    """The changes that a verb reports, without the ids that it gave to new things."""
+    if not isinstance(result, Receipt):
+        return ()
+    return tuple(replace(change, id=None) if change.effect in _NEW else change for change in result.changes)
+
+
+def touched(changes: tuple[Change, ...]) -> list[tuple[str, str | None, str]]:
+    """What stood in memory before and would no longer be believed as it is."""
+    return sorted((change.effect.value, change.id, change.text) for change in changes if change.effect in _TOUCHED)
+
+
+def to_json(preview: Preview) -> str:
+    """A preview as it is kept with its request."""
+    changes = [{"effect": change.effect.value, "id": change.id, "text": change.text} for change in preview.changes]
+    return json.dumps({"changes": changes, "problem": preview.problem})
+
+
+def from_json(text: str, digest: str) -> Preview:
+    """A kept preview."""
+    data = json.loads(text)
+    changes = tuple(
+        Change(effect=Effect(change["effect"]), id=change["id"], text=change["text"]) for change in data["changes"]
+    )
+    return Preview(changes=changes, problem=data["problem"], digest=digest)
+
+
+def _preview(changes: tuple[Change, ...], problem: str | None) -> Preview:
+    plain = Preview(changes=changes, problem=problem, digest="")
+    return replace(plain, digest=digest_of(to_json(plain))[:12])

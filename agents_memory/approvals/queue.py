@@ -1,0 +1,195 @@
+"""The queue as its reviewers see it: what waits, what it would do, and the decision.
+
+A decision is a row that is never changed. Deciding is compare-and-set: the second decider is told who was first. It
+does not run anything; when the last request of a run is decided, the run becomes ready for whoever resumes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from agents_memory._ids import IdKind, to_text
+from agents_memory.approvals import preview
+from agents_memory.approvals.arguments import Decide, Nothing, OneRequest
+from agents_memory.approvals.calls import Verbs, checked, read, readable
+from agents_memory.approvals.moves import before_request
+from agents_memory.approvals.rows import find_requests, one_request, requests_from, within
+from agents_memory.errors import AlreadyDecided, InvalidInput, InvalidTransition, StaleRequest
+from agents_memory.graph import audit
+from agents_memory.graph.scope import Scope
+from agents_memory.store.database import Transaction
+from agents_memory.store.values import Row
+from agents_memory.types import ApprovalRequest, Choice, Decision, Preview, RequestStatus
+
+OURSELVES: Final = "agents_memory"
+"""Who decides when nobody had to be asked."""
+_OUTCOMES: Final = {
+    Choice.APPROVE: RequestStatus.APPROVED,
+    Choice.EDIT: RequestStatus.APPROVED,
+    Choice.REJECT: RequestStatus.REJECTED,
+}
+
+
+def pending(scope: Scope, _arguments: Nothing) -> tuple[ApprovalRequest, ...]:
+    """The requests that wait, oldest first."""
+    expire_due(scope)
+    return requests_from(scope, find_requests(scope, status=RequestStatus.PENDING))
+
+
+def show_request(verbs: Verbs, scope: Scope, arguments: OneRequest) -> ApprovalRequest:
+    """A request as it stands, with what it would do now, and whether that differs from when it was asked.
+
+    Raises:
+        NotFound: There is no such request here or below.
+    """
+    expire_due(scope)
+    row = one_request(scope, arguments.request_id)
+    (request,) = requests_from(scope, [row])
+    if request.status is not RequestStatus.PENDING:
+        return request
+    fresh = _preview_now(verbs, scope, row)
+    return replace(request, preview=fresh, stale=fresh.digest != row["preview_digest"])
+
+
+def request_history(scope: Scope, arguments: OneRequest) -> tuple[Decision, ...]:
+    """What was decided about a request, oldest first.
+
+    Raises:
+        NotFound: There is no such request here or below.
+    """
+    return requests_from(scope, [one_request(scope, arguments.request_id)])[0].decisions
+
+
+def decide(verbs: Verbs, scope: Scope, arguments: Decide) -> ApprovalRequest:
+    """Decide a request, once.
+
+    Raises:
+        AlreadyDecided: Somebody was first; the error says who, what and when.
+        InvalidInput: The edit does not fit the verb, or nothing can be edited.
+        InvalidTransition: The call cannot work as it is; edit or reject it.
+        NotFound: There is no such request here or below.
+        StaleRequest: Memory changed since the preview that was decided on.
+    """
+    expire_due(scope)
+    row = one_request(scope, arguments.request_id)
+    _check_open(scope, row)
+    final = _final_arguments(verbs, row, arguments)
+    seen = _preview_now(verbs, scope, row)
+    if arguments.preview is not None and arguments.preview != seen.digest:
+        raise StaleRequest(
+            f"Memory changed since {arguments.request_id} was shown. Look at it again, then decide.",
+            request_id=arguments.request_id,
+        )
+    planned = seen if final is None else _preview_now(verbs, scope, {**row, "arguments": final})
+    if arguments.decision is not Choice.REJECT and planned.problem is not None:
+        raise InvalidTransition(
+            f"{arguments.request_id} cannot work: {planned.problem} Edit or reject it.",
+            request_id=arguments.request_id,
+        )
+    with scope.database.transaction() as tx:
+        _settle(scope, tx, row, arguments, final, planned)
+    return requests_from(scope, [one_request(scope, arguments.request_id)])[0]
+
+
+def expire_due(scope: Scope) -> None:
+    """Let the requests whose time is over expire; one statement when there are none."""
+    if not scope.database.rows("due_requests", now=scope.database.now()):
+        return
+    with scope.database.transaction() as tx:
+        due = tx.rows("due_requests", now=tx.now)
+        decide_by_ourselves(tx, due, RequestStatus.EXPIRED, "expire", ["It expired before anybody decided."] * len(due))
+        tx.run("decided_runs", run_ids=[row["run_id"] for row in due if row["run_id"] is not None], now=tx.now)
+
+
+def decide_by_ourselves(
+    tx: Transaction, rows: Sequence[Row], status: RequestStatus, decision: str, reasons: Sequence[str]
+) -> None:
+    """Decide requests for which nobody has to be asked, with a decision and an audit row as for any other."""
+    if not rows:
+        return
+    numbers = [row["request_id"] for row in rows]
+    tx.rows("move_requests", request_ids=numbers, status=status, allowed=before_request(status))
+    tx.run(
+        "insert_decisions",
+        request_ids=numbers,
+        decision=decision,
+        decided_by=OURSELVES,
+        reasons=list(reasons),
+        arguments=None,
+        preview_digest=None,
+        now=tx.now,
+    )
+    for namespace in dict.fromkeys(row["namespace"] for row in rows):
+        ids = [to_text(IdKind.REQUEST, row["request_id"]) for row in rows if row["namespace"] == namespace]
+        audit.record(tx, decision, ids, namespace=namespace, actor=OURSELVES)
+
+
+def _check_open(scope: Scope, row: Row) -> None:
+    if row["status"] == RequestStatus.PENDING:
+        return
+    request_id = to_text(IdKind.REQUEST, row["request_id"])
+    decisions = scope.database.rows("decisions_of", request_ids=[row["request_id"]])
+    if not decisions:
+        raise AlreadyDecided(f"{request_id} is {row['status']} already.", request_id=request_id, status=row["status"])
+    first = decisions[0]
+    raise AlreadyDecided(
+        f"{request_id} was decided first by {first['decided_by']!r}: {first['decision']}, "
+        f"at {first['decided_at']:%Y-%m-%d %H:%M:%S} UTC.",
+        request_id=request_id,
+        decision=first["decision"],
+        decided_by=first["decided_by"],
+        decided_at=first["decided_at"].isoformat(),
+    )
+
+
+def _final_arguments(verbs: Verbs, row: Row, arguments: Decide) -> str | None:
+    request_id = arguments.request_id
+    if arguments.decision is not Choice.EDIT:
+        if arguments.arguments is not None:
+            raise InvalidInput("Only an edit takes arguments. Decide 'edit' to change them.")
+        return None
+    if arguments.arguments is None:
+        raise InvalidInput("An edit needs the arguments as they shall be, all of them.")
+    if row["operation"] is None:
+        raise InvalidInput(
+            f"{request_id} calls a tool of the app, whose arguments cannot be edited. Reject it instead."
+        )
+    checked(preview.tool_verb(verbs, row["operation"]), arguments.arguments)
+    return readable(arguments.arguments)
+
+
+def _preview_now(verbs: Verbs, scope: Scope, row: Row) -> Preview:
+    if row["operation"] is None:
+        return preview.FOREIGN
+    inner = within(scope, row["namespace"], row["session_id"])
+    return preview.preview_of(verbs, inner, row["operation"], read(row["arguments"]))
+
+
+def _settle(scope: Scope, tx: Transaction, row: Row, arguments: Decide, final: str | None, planned: Preview) -> None:
+    status = _OUTCOMES[arguments.decision]
+    moved = tx.one_or_none(
+        "move_request",
+        request_id=row["request_id"],
+        status=status,
+        allowed=[RequestStatus.PENDING.value],
+        final_arguments=final,
+        preview=preview.to_json(planned),
+        preview_digest=planned.digest,
+    )
+    if moved is None:
+        _check_open(scope, tx.one("request_by_id", request_id=row["request_id"]))
+    tx.run(
+        "insert_decisions",
+        request_ids=[row["request_id"]],
+        decision=arguments.decision,
+        decided_by=arguments.by,
+        reasons=[arguments.reason],
+        arguments=final,
+        preview_digest=planned.digest,
+        now=tx.now,
+    )
+    audit.record(tx, arguments.decision.value, [arguments.request_id], namespace=row["namespace"], actor=arguments.by)
+    if row["run_id"] is not None:
+        tx.run("decided_runs", run_ids=[row["run_id"]], now=tx.now)

@@ -1,0 +1,223 @@
+"""The commands of the approval queue: list, show, approve, reject, edit. None of them imports the Agents SDK."""
+
+from __future__ import annotations
+
+import difflib
+import getpass
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import click
+import typer
+
+from agents_memory._clock import now
+from agents_memory.cli.output import (
+    WHOLE_FILE,
+    JsonOption,
+    MemoryOption,
+    QueueOption,
+    age,
+    clean,
+    console,
+    opened,
+    print_json,
+    shortened,
+    table,
+)
+from agents_memory.errors import InvalidInput
+from agents_memory.memory import Memory
+from agents_memory.types import ApprovalRequest
+
+app = typer.Typer(help="See and decide what waits for a person.", no_args_is_help=True)
+
+RequestArgument = Annotated[str, typer.Argument(metavar="ID", help="Such as a9.")]
+ByOption = Annotated[str | None, typer.Option("--by", help="Who decides; your login name when left out.")]
+ReasonOption = Annotated[str | None, typer.Option("--reason", help="Why; the model is told.")]
+PreviewOption = Annotated[
+    str | None,
+    typer.Option(
+        "--preview", help="The digest that 'show' printed: refuse if memory changed since.", show_default=False
+    ),
+]
+
+
+@app.command("list")
+def list_requests(memory: MemoryOption, namespace: QueueOption = WHOLE_FILE, as_json: JsonOption = False) -> None:
+    """List the requests that wait, oldest first."""
+    with opened(memory, namespace) as handle:
+        waiting = handle.call("pending")
+    if as_json:
+        print_json("pending", waiting)
+        return
+    console.print(header(waiting))
+    if waiting:
+        columns = ("id", "age", "run", "session", "agent", "tool", "what")
+        console.print(table(columns, map(_list_row, waiting)))
+
+
+@app.command()
+def show(
+    request_id: RequestArgument, memory: MemoryOption, namespace: QueueOption = WHOLE_FILE, as_json: JsonOption = False
+) -> None:
+    """Show what a request would change in memory, and the words it comes from."""
+    with opened(memory, namespace) as handle:
+        request = handle.call("show_request", {"request_id": request_id})
+    if as_json:
+        print_json("show_request", request)
+        return
+    print_request(request)
+
+
+@app.command()
+def approve(
+    request_id: RequestArgument,
+    memory: MemoryOption,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    preview: PreviewOption = None,
+    namespace: QueueOption = WHOLE_FILE,
+    as_json: JsonOption = False,
+) -> None:
+    """Approve a request; it is carried out when its run is resumed."""
+    with opened(memory, namespace) as handle:
+        decided = _decide(handle, request_id, "approve", by, reason=reason, preview=preview)
+    _say(decided, as_json=as_json)
+
+
+@app.command()
+def reject(
+    request_id: RequestArgument,
+    memory: MemoryOption,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    namespace: QueueOption = WHOLE_FILE,
+    as_json: JsonOption = False,
+) -> None:
+    """Reject a request; the model is told, with the reason."""
+    with opened(memory, namespace) as handle:
+        decided = _decide(handle, request_id, "reject", by, reason=reason)
+    _say(decided, as_json=as_json)
+
+
+@app.command()
+def edit(
+    request_id: RequestArgument,
+    memory: MemoryOption,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change one argument; VALUE is JSON, or plain text."),
+    ] = None,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    preview: PreviewOption = None,
+    namespace: QueueOption = WHOLE_FILE,
+    as_json: JsonOption = False,
+) -> None:
+    """Change a request's arguments and approve the result; without --set, in your $EDITOR."""
+    with opened(memory, namespace) as handle:
+        before = json.loads(handle.call("show_request", {"request_id": request_id}).arguments)
+    after = _with_changes(before, changes) if changes else _from_editor(before)
+    with opened(memory, namespace) as handle:
+        decided = _decide(handle, request_id, "edit", by, reason=reason, preview=preview, arguments=after)
+    _say(decided, as_json=as_json)
+
+
+def header(waiting: Sequence[ApprovalRequest]) -> str:
+    """How many requests wait, and since when."""
+    if not waiting:
+        return "Nothing waits for a decision."
+    oldest = min(request.requested_at for request in waiting)
+    return f"{len(waiting)} waiting, oldest {age(oldest, now())}"
+
+
+def print_request(request: ApprovalRequest) -> None:
+    """Print a request as its reviewer needs it: the change, the words, the arguments, and what was decided."""
+    rows = [
+        ("request", f"{request.id} · {request.status}"),
+        ("call", f"{request.tool}, by agent {request.agent or '?'}, in session {request.session_id or 'none'}"),
+        ("arguments", request.arguments),
+        ("words", request.words or "none on record"),
+    ]
+    rows += [("would change" if index == 0 else "", line) for index, line in enumerate(_changes(request))]
+    rows += [("decided", _decision(decision)) for decision in request.decisions]
+    rows.append(
+        ("preview", request.preview.digest + (" · STALE: memory changed since it was asked" if request.stale else ""))
+    )
+    console.print(table(("", ""), rows), style=None)
+
+
+def _changes(request: ApprovalRequest) -> list[str]:
+    if request.preview.problem is not None:
+        return [f"nothing, it cannot work: {request.preview.problem}"]
+    if request.operation is None:
+        return ["unknown: the tool is not one of this memory's"]
+    return [
+        f"{change.effect}{f' {change.id}' if change.id else ''}: {change.text}" for change in request.preview.changes
+    ]
+
+
+def _decision(decision: Any) -> str:
+    reason = f": {decision.reason}" if decision.reason else ""
+    return f"{decision.decision} by {decision.decided_by} at {decision.decided_at:%Y-%m-%d %H:%M}{reason}"
+
+
+def _list_row(request: ApprovalRequest) -> tuple[str, ...]:
+    return (
+        request.id,
+        age(request.requested_at, now()),
+        request.run_id or "",
+        request.session_id or "",
+        request.agent or "",
+        request.tool,
+        shortened(request.arguments),
+    )
+
+
+def _decide(memory: Memory, request_id: str, decision: str, by: str | None, **given: Any) -> ApprovalRequest:
+    arguments = {"request_id": request_id, "decision": decision, "by": by or getpass.getuser(), **given}
+    decided: ApprovalRequest = memory.call(
+        "decide", {key: value for key, value in arguments.items() if value is not None}
+    )
+    return decided
+
+
+def _say(decided: ApprovalRequest, *, as_json: bool) -> None:
+    if as_json:
+        print_json("decide", decided)
+        return
+    console.print(clean(f"{decided.id} is {decided.status}. Run {decided.run_id or '-'} goes on when it is resumed."))
+
+
+def _with_changes(before: dict[str, Any], changes: list[str]) -> dict[str, Any]:
+    after = dict(before)
+    for change in changes:
+        name, separator, value = change.partition("=")
+        if not separator:
+            raise InvalidInput(f"{change!r:.60} is no change. Write --set NAME=VALUE.")
+        after[name] = value if isinstance(before.get(name), str) else _value(value)
+    return after
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _from_editor(before: dict[str, Any]) -> dict[str, Any]:
+    shown = json.dumps(before, ensure_ascii=False, indent=2) + "\n"
+    written = click.edit(shown, extension=".json")
+    if written is None:
+        raise InvalidInput("Nothing was changed in the editor. Use approve to take the request as it is.")
+    try:
+        after = json.loads(written)
+    except ValueError:
+        raise InvalidInput("What the editor left is not JSON. The request still waits.") from None
+    if not isinstance(after, dict):
+        raise InvalidInput("What the editor left is no JSON object. The request still waits.")
+    for line in difflib.unified_diff(shown.splitlines(), written.splitlines(), "asked", "edited", lineterm=""):
+        console.print(clean(line))
+    typer.confirm("Approve it like this?", abort=True)
+    return after

@@ -1,0 +1,26 @@
+"""The arguments of recall."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from agents_memory.graph.arguments import Arguments, Content
+from agents_memory.types import Kind
+
+
+def _kinds(value: object) -> object:
+    if isinstance(value, str):
+        raise ValueError("must be a list, not str; put a single one into a list")
+    return value
+
+
+class Recall(Arguments):
+    """Find facts."""
+
+    query: Content = Field(description="What to look for, in plain words of any language.")
+    k: int = Field(default=10, ge=1, strict=True, description="How many facts at most.")
+    kinds: Annotated[frozenset[Kind] | None, BeforeValidator(_kinds)] = Field(
+        default=None, description="Only facts of these kinds."
+    )

@@ -1,0 +1,65 @@
+"""What of a stopped run goes into the queue: its state, and the calls that wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents import RunResult, RunResultStreaming, RunState
+from agents.items import ToolApprovalItem
+from agents.memory import Session
+
+from agents_memory.config import ROOT
+from agents_memory.errors import CannotPark
+from agents_memory.memory import Memory
+from agents_memory.sdk.session import DuckDBSession
+from agents_memory.sdk.states import tool_of
+from agents_memory.sdk.tools import MemoryCall
+
+
+def stopped(result: RunResult | RunResultStreaming) -> tuple[RunState[Any], list[ToolApprovalItem]]:
+    """The state of a stopped run and the calls in it that nobody decided.
+
+    Raises:
+        CannotPark: The run did not stop for a person, or its stream was not read to the end.
+    """
+    if isinstance(result, RunResultStreaming) and not result.is_complete:
+        raise CannotPark("The stream was not read to the end. Read every event of stream_events(), then park.")
+    interruptions = result.interruptions
+    if not interruptions:
+        raise CannotPark("Nothing in this run waits for a decision. Park only a result that has interruptions.")
+    items = [item for item in interruptions if _is_undecided(result, item)]
+    return result.to_state(), items
+
+
+def call_of(item: ToolApprovalItem, result: RunResult | RunResultStreaming) -> dict[str, Any]:
+    """A call that waits, as the queue takes it."""
+    tool = tool_of(item)
+    ours = tool.on_invoke_tool if tool is not None and isinstance(tool.on_invoke_tool, MemoryCall) else None
+    arguments = item.arguments or ""
+    return {
+        "tool": item.qualified_name or "unknown",
+        "operation": None if ours is None else ours.operation.name,
+        "arguments": arguments.encode("utf-8", "backslashreplace").decode(),
+        "call_id": item.call_id or "",
+        "agent": item.agent.name,
+        "namespace": None if ours is None else ours.memory_for(result.context_wrapper).namespace,
+    }
+
+
+def home_of(session: Session | None, memory: Memory) -> Memory | None:
+    """The memory that a conversation is kept in, when that is the file of `memory` and its namespace or below."""
+    if not isinstance(session, DuckDBSession) or session._memory._database is not memory._database:
+        return None
+    above, namespace = memory.namespace, session._memory.namespace
+    return session._memory if above in {ROOT, namespace} or namespace.startswith(f"{above}/") else None
+
+
+def _is_undecided(result: RunResult | RunResultStreaming, item: ToolApprovalItem) -> bool:
+    status = result.context_wrapper.get_approval_status(
+        item.tool_name or "",
+        item.call_id or "",
+        tool_namespace=item.tool_namespace,
+        existing_pending=item,
+        tool_lookup_key=item.tool_lookup_key,
+    )
+    return status is None

@@ -1,0 +1,282 @@
+"""Resuming a parked run: claim, verify, apply the decisions, run, and record what became of it.
+
+Whatever happens in between leaves the run where somebody can resume it: a state that does not fit is given back as it
+was, a failure is recorded and the conversation taken back, and a process that dies loses its claim.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, cast
+
+from agents import Agent, RunConfig, RunHooks, Runner, RunResult, RunState
+from agents.exceptions import AgentsException
+from agents.items import ToolApprovalItem
+from agents.memory import Session
+from pydantic_core import to_jsonable_python
+
+from agents_memory.approvals.calls import arguments_digest
+from agents_memory.errors import AgentsMemoryError, CannotResume, LeaseLost
+from agents_memory.memory import Memory
+from agents_memory.sdk.checkpoints import Checkpoints
+from agents_memory.sdk.current import CurrentRun, current_run
+from agents_memory.sdk.parking import call_of, stopped
+from agents_memory.sdk.session import DuckDBSession
+from agents_memory.sdk.states import binding_of, opened, saved, tools_of
+from agents_memory.types import Claim, ParkedRun, RunStatus, Verdict
+
+LEASE_S: Final = 60.0
+"""A resume renews its claim three times within this; one that stood still for longer has lost it."""
+
+_log = logging.getLogger("agents_memory")
+
+
+class Store(Protocol):
+    """What resuming needs of a `RunStateStore`."""
+
+    memory: Memory
+    key: bytes | None
+
+    async def call(self, operation: str, **arguments: Any) -> Any:
+        """An operation of the catalogue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """What became of a resumed run.
+
+    Attributes:
+        run: The run as it stands now: finished, or parked again.
+        result: What `Runner.run` returned; None when the run had finished before.
+        repeated: Whether it had finished before, so that nothing was run this time.
+    """
+
+    run: ParkedRun
+    result: RunResult | None
+    repeated: bool = False
+
+    @property
+    def final_output(self) -> str | None:
+        """The final output as text, once the run is finished."""
+        return self.run.result
+
+
+async def resume(
+    store: Store,
+    run_id: str,
+    agent: Agent[Any],
+    *,
+    session: Session | None,
+    context: Any,
+    run_config: RunConfig | None,
+    hooks: RunHooks[Any] | None,
+    lease_s: float,
+) -> Resumed:
+    """See `RunStateStore.resume`."""
+    run = cast("ParkedRun", await store.call("get_run", run_id=run_id))
+    if run.status is RunStatus.FINISHED:
+        return Resumed(run=run, result=None, repeated=True)
+    claim = cast("Claim", await store.call("claim_run", run_id=run_id, owner=_owner(), lease_s=lease_s))
+    attempt = _Attempt(store=store, claim=claim, agent=agent)
+    try:
+        state = await attempt.restored(context)
+        attempt = replace(attempt, session=attempt.session_for(session))
+    except BaseException:
+        await attempt.leave("release_run")
+        raise
+    try:
+        result = await attempt.run(state, context, run_config, hooks)
+        return Resumed(run=await attempt.recorded(result), result=result)
+    except LeaseLost:
+        raise
+    except BaseException as error:
+        await attempt.leave("fail_run", error=type(error).__name__)
+        raise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """One claim on a run, from its state to its outcome."""
+
+    store: Store
+    claim: Claim
+    agent: Agent[Any]
+    session: Session | None = None
+
+    @property
+    def held(self) -> dict[str, Any]:
+        """The claim, as operations take it."""
+        return {"run_id": self.claim.run.id, "fence": self.claim.fence}
+
+    @property
+    def binding(self) -> str:
+        """What the state's signature ties it to."""
+        run = self.claim.run
+        return binding_of(run.namespace, run.session_id, run.starting_agent)
+
+    async def restored(self, context: Any) -> RunState[Any]:
+        """The SDK's state with the decisions applied.
+
+        Raises:
+            CannotResume: The state or the agent does not fit.
+        """
+        run = self.claim.run
+        if self.agent.name != run.starting_agent:
+            raise CannotResume(
+                f"{run.id} was started with the agent {run.starting_agent!r}, not {self.agent.name!r}. Pass that one.",
+                run_id=run.id,
+                starting_agent=run.starting_agent,
+            )
+        text = opened(self.claim, key=self.store.key, binding=self.binding)
+        try:
+            state = await RunState.from_string(self.agent, text, context_override=context)
+        except AgentsException as error:
+            raise CannotResume(
+                f"{run.id} does not fit the agent {self.agent.name!r}: {error}", run_id=run.id
+            ) from error
+        items = state.get_interruptions()
+        _check_tools(self.claim, items)
+        _apply(self.claim, state, items)
+        return state
+
+    def session_for(self, given: Session | None) -> Session | None:
+        """The conversation to go on in.
+
+        Raises:
+            CannotResume: The given one is another, or none was given and it is not kept here.
+        """
+        run = self.claim.run
+        if given is not None and given.session_id != run.session_id:
+            raise CannotResume(
+                f"{run.id} belongs to the session {run.session_id!r}, not {given.session_id!r}. Pass that one, "
+                "or none.",
+                run_id=run.id,
+                session_id=run.session_id,
+            )
+        if given is not None or run.session_id is None:
+            return given
+        if not self.claim.session_is_ours:
+            raise CannotResume(
+                f"{run.id} belongs to the session {run.session_id!r}, which is not kept in this memory. Pass it.",
+                run_id=run.id,
+                session_id=run.session_id,
+            )
+        return DuckDBSession(run.session_id, self.store.memory.at_namespace(run.namespace))
+
+    async def run(
+        self, state: RunState[Any], context: Any, run_config: RunConfig | None, hooks: RunHooks[Any] | None
+    ) -> RunResult:
+        """Run the agent while the claim is renewed.
+
+        Raises:
+            LeaseLost: The claim was lost; the run was stopped.
+        """
+        watching = Checkpoints(self.store, self.claim, state=state, agent=self.agent, binding=self.binding, inner=hooks)
+        running = asyncio.create_task(self._run(state, context, run_config, watching))
+        beating = asyncio.create_task(self._beat())
+        try:
+            await asyncio.wait({running, beating}, return_when=asyncio.FIRST_COMPLETED)
+            if not running.done():
+                await _stop(running)
+                await beating
+            return await running
+        finally:
+            await _stop(beating)
+            await _stop(running)
+
+    async def recorded(self, result: RunResult) -> ParkedRun:
+        """Finish the run, or park it again."""
+        if not result.interruptions:
+            return cast(
+                "ParkedRun", await self.store.call("finish_run", result=_text(result.final_output), **self.held)
+            )
+        state, items = stopped(result)
+        arguments = {
+            **saved(state, items, key=self.store.key, binding=self.binding),
+            "calls": [call_of(item, result) for item in items],
+            "current_agent": result.last_agent.name,
+        }
+        return cast("ParkedRun", await self.store.call("repark_run", **arguments, **self.held))
+
+    async def leave(self, operation: str, **arguments: Any) -> None:
+        """End the claim because of an error, which is the one that the caller sees."""
+        try:
+            await self.store.call(operation, **self.held, **arguments)
+        except AgentsMemoryError as error:
+            _log.warning("%s of %s failed: %s", operation, self.claim.run.id, error.code)
+
+    async def _run(
+        self, state: RunState[Any], context: Any, run_config: RunConfig | None, hooks: RunHooks[Any]
+    ) -> RunResult:
+        current_run.set(CurrentRun(run_id=self.claim.run.id, fence=self.claim.fence))
+        return await Runner.run(
+            self.agent, state, context=context, run_config=run_config, hooks=hooks, session=self.session
+        )
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self.claim.lease_s / 3)
+            await self.store.call("renew_lease", lease_s=self.claim.lease_s, **self.held)
+
+
+def _check_tools(claim: Claim, items: list[ToolApprovalItem]) -> None:
+    found: Mapping[str, str | None] = tools_of(items)
+    for name, fingerprint in json.loads(claim.tools).items():
+        if fingerprint is None or found.get(name) == fingerprint:
+            continue
+        what = "is missing" if found.get(name) is None else "takes other parameters than when it was called"
+        raise CannotResume(
+            f"{claim.run.id} cannot go on: the tool {name} (agent/tool) {what}. Resume it with the tool as it was.",
+            run_id=claim.run.id,
+            tool=name,
+        )
+
+
+def _apply(claim: Claim, state: RunState[Any], items: list[ToolApprovalItem]) -> None:
+    verdicts = list(claim.verdicts)
+    for item in items:
+        verdict = next((one for one in verdicts if _is_about(one, item)), None)
+        if verdict is None:
+            continue  # it was decided in process, before the run was parked
+        verdicts.remove(verdict)
+        if verdict.approved:
+            state.approve(item)
+        else:
+            state.reject(item, rejection_message=verdict.message)
+    if items and verdicts:
+        raise CannotResume(
+            f"The state of {claim.run.id} lacks the call of {verdicts[0].request_id}.", run_id=claim.run.id
+        )
+
+
+def _is_about(verdict: Verdict, item: ToolApprovalItem) -> bool:
+    return (verdict.call_id, verdict.tool, verdict.agent, verdict.arguments_digest) == (
+        item.call_id,
+        item.qualified_name,
+        item.agent.name,
+        arguments_digest((item.arguments or "").encode("utf-8", "backslashreplace").decode()),
+    )
+
+
+def _text(output: Any) -> str:
+    text = output if isinstance(output, str) else json.dumps(to_jsonable_python(output), ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _owner() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+async def _stop(task: asyncio.Task[Any]) -> None:
+    if not task.done():
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({task})

@@ -1,0 +1,227 @@
+"""An agent's tools, rendered from the catalogue: reads are free, writes ask a person first.
+
+The tools are `FunctionTool`s built by hand, because the SDK calls an approval policy for every call only of such tools
+(`docs/decisions/0001-tools-are-built-by-hand.md`). A call that cannot work is answered to the model at once, so that no
+person is asked about it; a call that must be asked about is never written on the way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast
+
+from agents import FunctionTool, RunContextWrapper, Tool
+from agents.items import ToolApprovalItem
+from agents.tool_context import ToolContext
+
+from agents_memory._threads import in_thread
+from agents_memory.approvals.calls import checked, given, read
+from agents_memory.approvals.policy import Policy, always
+from agents_memory.errors import AgentsMemoryError, InvalidInput
+from agents_memory.memory import Memory
+from agents_memory.operations import Operation, Risk, operation_named
+from agents_memory.recall.fence import fence
+from agents_memory.sdk.current import current_run
+from agents_memory.sdk.schemas import tool_schema
+from agents_memory.types import Performed, Trial
+
+READS = ("recall", "get_fact", "history")
+WRITES = ("remember", "supersede", "correct", "forget", "relate", "unrelate")
+
+
+class HasSessionId(Protocol):
+    """A conversation, as far as the tools need it."""
+
+    session_id: str
+
+
+MemoryOf: TypeAlias = Callable[[RunContextWrapper[Any]], Memory]
+SessionOf: TypeAlias = Callable[[RunContextWrapper[Any]], HasSessionId | None]
+
+
+def memory_tools(
+    memory: Memory | MemoryOf,
+    *,
+    session: HasSessionId | SessionOf | None = None,
+    policy: Policy = always,
+    include: Iterable[str] = (),
+) -> list[Tool]:
+    """The tools with which an agent reads and writes a memory.
+
+    Args:
+        memory: The memory, or a callable that picks it by the run's context: one agent, many users.
+        session: The conversation that writes come from, or a callable that picks it; it is recorded with each write.
+        policy: Whether a write asks a person, by operation and arguments; every write does by default.
+        include: Further operations of the catalogue by name, such as `about` or `add_alias`.
+
+    Raises:
+        InvalidInput: An included operation is no tool.
+        NotFound: There is no such operation.
+    """
+    names = dict.fromkeys((*READS, *WRITES, *include))
+    return [_tool(operation_named(name), memory, session, policy) for name in names]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCall:
+    """What a memory tool does when the model calls it. `RunStateStore` knows our tools by it.
+
+    Attributes:
+        operation: The verb of the catalogue.
+        memory: The memory, or what picks it.
+        session: The conversation, or what picks it.
+        policy: Whether a write asks.
+    """
+
+    operation: Operation
+    memory: Memory | MemoryOf
+    session: HasSessionId | SessionOf | None
+    policy: Policy
+
+    async def __call__(self, context: ToolContext[Any], arguments: str) -> str:
+        """Answer the call, as text for the model."""
+        try:
+            return await self._answer(context, read(arguments))
+        except AgentsMemoryError as error:
+            return _json({"error": error.to_dict()})
+
+    async def must_ask(self, context: RunContextWrapper[Any], arguments: dict[str, Any], _call_id: str) -> bool:
+        """The gate: whether this call waits for a person. One that cannot work, or was dealt with, does not."""
+        try:
+            checked(self.operation, arguments)
+        except InvalidInput:
+            return False
+        if not self.policy(self.operation.name, given(arguments)):
+            return False
+        trial = await self._tried(context, arguments)
+        return trial.error is None and trial.handled_by is None
+
+    def memory_for(self, context: RunContextWrapper[Any]) -> Memory:
+        """The memory that a run of this context uses."""
+        return self.memory if isinstance(self.memory, Memory) else self.memory(context)
+
+    async def _answer(self, context: ToolContext[Any], arguments: dict[str, Any]) -> str:
+        if self.operation.risk is Risk.READ:
+            return await in_thread(self._read, self.memory_for(context), given(arguments))
+        checked(self.operation, arguments)
+        if self._is_free(context, arguments):
+            return await self._perform(context, arguments, approved=True)
+        trial = await self._tried(context, arguments)
+        if trial.error is not None:
+            return _json({"error": trial.error})
+        if trial.handled_by is not None:
+            return await self._perform(context, arguments, approved=False)
+        message = "This call needs a person's approval and did not have it. Nothing was written; make the call again."
+        return _json({"error": {"code": "needs_approval", "message": message, "retryable": True}})
+
+    def _is_free(self, context: ToolContext[Any], arguments: dict[str, Any]) -> bool:
+        return _is_approved(context) or not self.policy(self.operation.name, given(arguments))
+
+    def _read(self, memory: Memory, arguments: dict[str, Any]) -> str:
+        checked(self.operation, arguments)
+        result = memory.call(self.operation.name, arguments)
+        return fence(_json(_compact(self.operation.dump(result))))
+
+    async def _perform(self, context: ToolContext[Any], arguments: dict[str, Any], *, approved: bool) -> str:
+        session, run = self._session_for(context), current_run.get()
+        done: Performed = await in_thread(
+            self.memory_for(context).call,
+            "perform",
+            {
+                "operation": self.operation.name,
+                "arguments": arguments,
+                "call_id": context.tool_call_id,
+                "session_id": None if session is None else session.session_id,
+                "approved": approved,
+                "run_id": None if run is None else run.run_id,
+                "fence": None if run is None else run.fence,
+            },
+        )
+        return _json(_compact(_said(done, approved=approved)))
+
+    async def _tried(self, context: RunContextWrapper[Any], arguments: dict[str, Any]) -> Trial:
+        run = current_run.get()
+        asked = {
+            "operation": self.operation.name,
+            "arguments": arguments,
+            "run_id": None if run is None else run.run_id,
+        }
+        return cast("Trial", await in_thread(self.memory_for(context).call, "try_call", asked))
+
+    def _session_for(self, context: RunContextWrapper[Any]) -> HasSessionId | None:
+        if self.session is None or hasattr(self.session, "session_id"):
+            return cast("HasSessionId | None", self.session)
+        return cast("Any", self.session)(context)  # type: ignore[no-any-return]
+
+
+def _tool(
+    operation: Operation, memory: Memory | MemoryOf, session: HasSessionId | SessionOf | None, policy: Policy
+) -> FunctionTool:
+    if not operation.tool_parameters:
+        raise InvalidInput(f"{operation.name!r} is no tool of an agent.")
+    call = MemoryCall(operation=operation, memory=memory, session=session, policy=policy)
+    return FunctionTool(
+        name=operation.name,
+        description=operation.description,
+        params_json_schema=tool_schema(operation),
+        on_invoke_tool=call,
+        needs_approval=False if operation.risk is Risk.READ else call.must_ask,
+    )
+
+
+def _is_approved(context: ToolContext[Any]) -> bool:
+    """Whether a person approved this very call, as the SDK knows it."""
+    if context.tool_call is None or context.agent is None:
+        return False
+    item = ToolApprovalItem(
+        agent=cast("Any", context.agent),
+        raw_item=context.tool_call,
+        tool_name=context.tool_name,
+        tool_namespace=context.tool_namespace,
+    )
+    status = context.get_approval_status(
+        context.tool_name,
+        context.tool_call_id,
+        tool_namespace=context.tool_namespace,
+        tool_lookup_key=item.tool_lookup_key,
+        current_invocation=item,
+    )
+    return status is True
+
+
+def _said(done: Performed, *, approved: bool) -> dict[str, Any]:
+    answer = _receipt(done.result)
+    if done.edits:
+        answer["review"] = {
+            "by": done.reviewed_by,
+            "reason": done.reason,
+            "changed": {edit.argument: {"asked": edit.asked, "used": edit.used} for edit in done.edits},
+        }
+        answer["note"] = (
+            "A reviewer changed this call before it ran; memory holds the reviewer's version. Do not repeat it."
+            if approved
+            else "Already handled by review: a reviewer changed this call and it ran then. Nothing was written again."
+        )
+    return answer
+
+
+def _receipt(result: Any) -> dict[str, Any]:
+    """A receipt without the stored texts in its changes, which a model may not read outside of a fence."""
+    changes = [{"effect": change["effect"], "id": change["id"]} for change in result.get("changes", ())]
+    kept = {name: result[name] for name in ("status", "id", "version", "note") if name in result}
+    return {**kept, "changes": changes}
+
+
+def _compact(value: Any) -> Any:
+    """JSON data without what says nothing: a model pays for every token."""
+    if isinstance(value, dict):
+        return {name: _compact(inner) for name, inner in value.items() if inner is not None and inner not in ([], {})}
+    if isinstance(value, list):
+        return [_compact(inner) for inner in value]
+    return value
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

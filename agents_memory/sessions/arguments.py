@@ -1,0 +1,60 @@
+"""The arguments of the session operations, validated once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from agents_memory.errors import InvalidInput
+from agents_memory.graph.arguments import Arguments, Name
+
+
+def check_session_id(value: object) -> str:
+    """`value` itself, when it can name a session: any text but a blank one.
+
+    Raises:
+        InvalidInput: It is no text, blank, or holds a lone surrogate, which no encoding can store.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput("A session needs an id that is not blank, such as 'conv-1'.")
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        raise InvalidInput("A session id cannot hold a lone surrogate, which no encoding can store. Remove it.")
+    return value
+
+
+SessionId = Annotated[str, BeforeValidator(check_session_id)]
+
+
+class OneSession(Arguments):
+    """Name a session."""
+
+    session_id: SessionId = Field(description="The conversation, such as conv-1.")
+
+
+class AppendItems(OneSession):
+    """Add items at the end of a session."""
+
+    items: tuple[Annotated[str, Field(strict=True)], ...] = Field(description="The items, each as a JSON text.")
+
+
+class ReadItems(OneSession):
+    """Read the newest items of a session."""
+
+    limit: int | None = Field(default=None, ge=0, strict=True, description="How many; all when left out.")
+
+
+class ReadTurns(OneSession):
+    """Read the newest turns of a session."""
+
+    turns: int | None = Field(default=None, ge=0, strict=True, description="How many; all when left out.")
+
+
+class MentionedEntity(Arguments):
+    """Name an entity to look for in conversations."""
+
+    entity: Name = Field(description="A name it answers to.")
+
+
+class NoArguments(Arguments):
+    """Nothing to say."""

@@ -1,0 +1,121 @@
+"""What a process knows of one session without asking the file: its newest items, its open calls, its last user item.
+
+Pure data and functions; a change gives a new `Conversation`. The rule it owns is the order of reading: items are read
+by (place, item id). An item's place is its own id, except for an output that comes after a later user item than its
+call: then it is the call's, so that the two stand next to each other.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+from agents_memory.sessions.extract import Extract
+
+TAIL_ITEMS = 100
+TAIL_CHARS = 1_000_000
+
+
+class Entry(NamedTuple):
+    """A stored item in the order of reading."""
+
+    place: int
+    item_id: int
+    item_json: str
+
+
+class LastUser(NamedTuple):
+    """The newest user item and the words in it."""
+
+    item_id: int
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A session at one moment.
+
+    Attributes:
+        exists: Whether its row in `sessions` is there.
+        tail: Its last items in the order of reading; at least one when it has any.
+        is_whole: Whether the tail is all of it.
+        open_calls: The ids of the items whose call has no output yet, by call id, oldest first.
+        last_user: Its newest user item.
+        last_item_id: Its newest item; 0 for none.
+    """
+
+    exists: bool = False
+    tail: tuple[Entry, ...] = ()
+    is_whole: bool = True
+    open_calls: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    last_user: LastUser | None = None
+    last_item_id: int = 0
+
+    def places(self, extracts: Sequence[Extract], first_id: int) -> list[int]:
+        """Where new items, numbered from `first_id` on, are read."""
+        calls = Calls(self.open_calls, self.last_user.item_id if self.last_user else 0)
+        return [calls.take(extract, item_id) for item_id, extract in enumerate(extracts, start=first_id)]
+
+    def with_items(self, entries: Sequence[Entry], extracts: Sequence[Extract]) -> Conversation:
+        """The session with new items at its end, and late outputs at their calls."""
+        calls = Calls(self.open_calls, self.last_user.item_id if self.last_user else 0)
+        last_user = self.last_user
+        for entry, extract in zip(entries, extracts, strict=True):
+            calls.take(extract, entry.item_id)
+            if extract.is_user:
+                last_user = LastUser(entry.item_id, extract.text)
+        tail = list(self.tail)
+        for entry in entries:
+            if self.is_whole or not tail or entry > tail[0]:
+                insort(tail, entry)
+        kept = newest(tail)
+        return replace(
+            self,
+            exists=True,
+            tail=kept,
+            is_whole=self.is_whole and len(kept) == len(tail),
+            open_calls=calls.open(),
+            last_user=last_user,
+            last_item_id=max(self.last_item_id, *(entry.item_id for entry in entries)),
+        )
+
+
+class Calls:
+    """Which calls wait for an output, as items come in."""
+
+    def __init__(self, open_calls: Mapping[str, tuple[int, ...]] | None = None, last_user_id: int = 0) -> None:
+        self._open = dict(open_calls or {})
+        self._last_user_id = last_user_id
+
+    def take(self, item: Extract, item_id: int) -> int:
+        """Take in the next item and return its place."""
+        if item.is_user:
+            self._last_user_id = item_id
+        if item.call_id is None:
+            return item_id
+        waiting = self._open.pop(item.call_id, ())
+        if item.is_call:
+            self._open[item.call_id] = (*waiting, item_id)
+            return item_id
+        if waiting[:-1]:
+            self._open[item.call_id] = waiting[:-1]
+        return waiting[-1] if waiting and self._last_user_id > waiting[-1] else item_id
+
+    def open(self) -> Mapping[str, tuple[int, ...]]:
+        """The calls that wait now."""
+        return MappingProxyType(self._open)
+
+
+def newest(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """The end of `entries` that is worth keeping in the process: bounded in items and characters, never empty."""
+    kept: list[Entry] = []
+    chars = 0
+    for entry in reversed(list(entries)):
+        chars += len(entry.item_json)
+        if kept and (len(kept) == TAIL_ITEMS or chars > TAIL_CHARS):
+            break
+        kept.append(entry)
+    return tuple(reversed(kept))

@@ -1,0 +1,88 @@
+"""What is told apart in a stored item: its type, who speaks, the call it belongs to, and the words in it.
+
+Only these columns are derived; the item itself is never touched. Unknown types are as good as known ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SPOKEN = ("text", "refusal", "transcript")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extract:
+    """The derived columns of one item.
+
+    Attributes:
+        type: The item's type; `message` when it names none but has a role, `unknown` otherwise.
+        role: The speaker of a message.
+        call_id: What ties a call and its output.
+        text: The words that a person would read in it; None when it has none.
+    """
+
+    type: str
+    role: str | None
+    call_id: str | None
+    text: str | None
+
+    @property
+    def is_user(self) -> bool:
+        """Whether it begins a turn."""
+        return self.role == "user"
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it answers a call."""
+        return self.call_id is not None and self.type.endswith("_output")
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is a call that an output answers."""
+        return self.call_id is not None and not self.type.endswith("_output")
+
+
+def extract(item: Any) -> Extract:
+    """The derived columns of an item, whatever it is."""
+    if not isinstance(item, dict):
+        return Extract(type="unknown", role=None, call_id=None, text=None)
+    role = _string(item.get("role"))
+    named = _string(item.get("type"))
+    return Extract(
+        type=named or ("message" if role else "unknown"),
+        role=role,
+        call_id=_string(item.get("call_id")),
+        text=_words(item),
+    )
+
+
+def _words(item: dict[str, Any]) -> str | None:
+    found = "\n".join(part for key in ("content", "summary", "output") for part in _spoken(item.get(key)))
+    return _clean(found) or None
+
+
+def _spoken(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _part(part)
+
+
+def _part(part: Any) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict):
+        yield from (part[key] for key in _SPOKEN if isinstance(part.get(key), str))
+
+
+def _string(value: Any) -> str | None:
+    return _clean(value) if isinstance(value, str) and value else None
+
+
+def _clean(text: str) -> str:
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

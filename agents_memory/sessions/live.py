@@ -1,0 +1,142 @@
+"""The conversations that this process has touched, kept in step with the file.
+
+A state is read by one statement when a session is first touched, and replaced after each commit that changes it. Inside
+a transaction its own changes are seen at once and by nobody else; when it is rolled back nothing has changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from agents_memory.errors import TransactionElsewhere
+from agents_memory.sessions.conversation import TAIL_ITEMS, Calls, Conversation, Entry, LastUser, newest
+from agents_memory.sessions.extract import Extract
+from agents_memory.store.database import Database, Transaction
+from agents_memory.store.values import Row
+
+MAX_KEPT = 256  # sessions a process keeps the state of; the least recently touched one goes first
+
+
+class Key(NamedTuple):
+    """What names a session within a file."""
+
+    namespace: str
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionChanged:
+    """A session's items changed. `conversation` is what it is now; None says to read it anew."""
+
+    key: Key
+    conversation: Conversation | None
+
+
+_Pending = dict[Key, Conversation | None]
+
+
+class Conversations:
+    """The states of sessions, one object a file and process; see `conversations`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Key, Conversation] = OrderedDict()
+        self._commits = 0
+        self._pending: WeakKeyDictionary[Transaction, _Pending] = WeakKeyDictionary()
+
+    def get(self, key: Key) -> Conversation:
+        """A session as the caller sees it: the committed state, or that of the caller's own transaction."""
+        pending = self._pending_of_caller()
+        if pending is not None and key in pending:
+            mine = pending[key] = pending[key] or self._load(key)
+            return mine
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None:
+                self._kept.move_to_end(key)
+                return kept
+            commits = self._commits
+        loaded = self._load(key)
+        with self._lock:
+            if commits == self._commits:  # else a commit came between, whose state is newer than this one
+                self._keep(key, loaded)
+        return loaded
+
+    def change(self, tx: Transaction, key: Key, conversation: Conversation | None) -> None:
+        """Let `conversation` be the session's state: for `tx` now, for everybody once it commits.
+
+        None says that it has to be read anew. Code that changes rows by itself calls this before it does so.
+        """
+        with self._lock:
+            self._pending.setdefault(tx, {})[key] = conversation
+        tx.publish(SessionChanged(key=key, conversation=conversation))
+
+    def committed(self, changes: Sequence[object]) -> None:
+        """Take in the states of a transaction that was committed."""
+        changed = [change for change in changes if isinstance(change, SessionChanged)]
+        with self._lock:
+            self._commits += bool(changed)
+            for change in changed:
+                if change.conversation is None:
+                    self._kept.pop(change.key, None)
+                else:
+                    self._keep(change.key, change.conversation)
+
+    def reset(self) -> None:
+        """Forget every state; each is read again when next touched."""
+        with self._lock:
+            self._commits += 1
+            self._kept.clear()
+
+    def _pending_of_caller(self) -> _Pending | None:
+        with self._lock:
+            open_ones = [(tx, pending) for tx, pending in self._pending.items() if tx.is_open]
+        for tx, pending in open_ones:
+            try:
+                tx.check_owner()
+            except TransactionElsewhere:
+                continue
+            return pending
+        return None
+
+    def _keep(self, key: Key, conversation: Conversation) -> None:
+        self._kept[key] = conversation
+        self._kept.move_to_end(key)
+        while len(self._kept) > MAX_KEPT:
+            self._kept.popitem(last=False)
+
+    def _load(self, key: Key) -> Conversation:
+        rows = self._database.rows("load_session", namespace=key.namespace, session_id=key.session_id, tail=TAIL_ITEMS)
+        return _from_rows(rows)
+
+
+def conversations(database: Database) -> Conversations:
+    """The states of the file's sessions in this process; ask `database.shared(conversations)` for the one."""
+    made = Conversations(database)
+    database.subscribe(made)
+    return made
+
+
+def _from_rows(rows: Sequence[Row]) -> Conversation:
+    parts: dict[str, list[Row]] = {"tail": [], "user": [], "call": [], "last": [], "session": []}
+    for row in rows:
+        parts[row["part"]].append(row)
+    calls = Calls()
+    for row in parts["call"]:
+        calls.take(Extract(type=row["type"], role=None, call_id=row["call_id"], text=None), row["item_id"])
+    found = [Entry(row["place"], row["item_id"], row["item_json"]) for row in parts["tail"]]
+    tail = newest(found)
+    return Conversation(
+        exists=bool(parts["session"]),
+        tail=tail,
+        is_whole=len(tail) == len(found),
+        open_calls=calls.open(),
+        last_user=next((LastUser(row["item_id"], row["text"]) for row in parts["user"]), None),
+        last_item_id=next((row["item_id"] for row in parts["last"]), 0),
+    )

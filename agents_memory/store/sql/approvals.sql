@@ -1,0 +1,205 @@
+-- name: new_run_id
+-- The id of a run about to be parked.
+SELECT nextval('run_ids') AS run_id;
+
+-- name: new_request_ids
+-- As many ids of requests as there are calls.
+SELECT nextval('request_ids') AS request_id FROM range($count);
+
+-- name: insert_run
+-- Park a run.
+INSERT INTO parked_runs (
+    run_id, namespace, session_id, session_is_ours, starting_agent, current_agent, status, revision, attempt, fence,
+    parked_by, parked_at, updated_at)
+VALUES (
+    $run_id, $namespace, $session_id, $session_is_ours, $starting_agent, $current_agent, $status, 1, 0, 0,
+    $parked_by, $now, $now);
+
+-- name: insert_run_state
+-- Keep the state of a revision, or a checkpoint of it.
+INSERT INTO run_states
+SELECT $run_id, $revision,
+       (SELECT coalesce(max(checkpoint) + 1, 0) FROM run_states WHERE run_id = $run_id AND revision = $revision),
+       $state, $digest, $signature, $sdk_version, $schema_version, $tools, $saved_at;
+
+-- name: last_run_state
+-- The newest state of a revision.
+SELECT * FROM run_states WHERE run_id = $run_id AND revision = $revision ORDER BY checkpoint DESC LIMIT 1;
+
+-- name: insert_requests
+-- One request per call, in the order of the calls.
+INSERT INTO approval_requests (
+    request_id, namespace, origin, run_id, revision, call_id, session_id, agent, tool, operation, arguments,
+    arguments_digest, preview, preview_digest, item_id, status, requested_by, requested_at, expires_at)
+SELECT unnest($request_ids::BIGINT[]), unnest($namespaces::VARCHAR[]), 'run', $run_id, $revision,
+       unnest($call_ids::VARCHAR[]), $session_id, unnest($agents::VARCHAR[]), unnest($tools::VARCHAR[]),
+       unnest($operations::VARCHAR[]), unnest($arguments::VARCHAR[]), unnest($digests::VARCHAR[]),
+       unnest($previews::VARCHAR[]), unnest($preview_digests::VARCHAR[]), $item_id, unnest($statuses::VARCHAR[]),
+       $requested_by, $now, $expires_at;
+
+-- name: insert_decisions
+-- What was decided about some requests, each with its reason.
+INSERT INTO decisions_made
+SELECT unnest($request_ids::BIGINT[]), $decision, $decided_by, unnest($reasons::VARCHAR[]), $arguments,
+       $preview_digest, $now;
+
+-- name: requests_of
+-- Requests with the user's words, oldest first: one, those of a run, or those of a status.
+SELECT r.*, i.text AS words
+FROM approval_requests r LEFT JOIN session_items_stored i ON i.item_id = r.item_id
+WHERE is_within(r.namespace, $namespace)
+  AND ($request_id IS NULL OR r.request_id = $request_id)
+  AND ($run_id IS NULL OR r.run_id = $run_id)
+  AND ($status IS NULL OR r.status = $status)
+ORDER BY r.requested_at, r.request_id;
+
+-- name: request_by_id
+-- A request as it stands.
+SELECT * FROM approval_requests WHERE request_id = $request_id;
+
+-- name: requests_of_revision
+-- The requests of one revision of a run.
+SELECT * FROM approval_requests WHERE run_id = $run_id AND revision = $revision ORDER BY request_id;
+
+-- name: decisions_of
+-- What was decided about some requests, oldest first.
+SELECT * FROM decisions_made WHERE list_contains($request_ids::BIGINT[], request_id) ORDER BY decided_at;
+
+-- name: move_request
+-- Take one request to another state, from one that allows it; no row comes back when none does.
+UPDATE approval_requests
+SET status = $status,
+    final_arguments = coalesce($final_arguments, final_arguments),
+    preview = coalesce($preview, preview),
+    preview_digest = coalesce($preview_digest, preview_digest)
+WHERE request_id = $request_id AND list_contains($allowed::VARCHAR[], status)
+RETURNING request_id;
+
+-- name: move_requests
+-- Take several requests to another state, from one that allows it.
+UPDATE approval_requests SET status = $status
+WHERE list_contains($request_ids::BIGINT[], request_id) AND list_contains($allowed::VARCHAR[], status)
+RETURNING request_id;
+
+-- name: due_requests
+-- The requests whose time is over.
+SELECT request_id, namespace, run_id FROM approval_requests WHERE status = 'pending' AND expires_at <= $now
+ORDER BY request_id;
+
+-- name: decided_runs
+-- The parked runs among some that wait for nobody any more become ready.
+UPDATE parked_runs SET status = 'ready', updated_at = $now
+WHERE list_contains($run_ids::BIGINT[], run_id) AND status = 'parked'
+  AND NOT EXISTS (
+      SELECT 1 FROM approval_requests r
+      WHERE r.run_id = parked_runs.run_id AND r.revision = parked_runs.revision AND r.status = 'pending')
+RETURNING run_id;
+
+-- name: runs_of
+-- Parked runs with the requests of their newest revision, oldest first: one, or all of a status.
+SELECT p.*, (SELECT list(r.request_id ORDER BY r.request_id) FROM approval_requests r
+             WHERE r.run_id = p.run_id AND r.revision = p.revision) AS requests
+FROM parked_runs p
+WHERE is_within(p.namespace, $namespace)
+  AND ($run_id IS NULL OR p.run_id = $run_id)
+  AND ($status IS NULL OR p.status = $status)
+ORDER BY p.parked_at, p.run_id;
+
+-- name: claim_run
+-- Take a run for resuming; no row comes back when somebody else took it first.
+UPDATE parked_runs
+SET status = 'resuming', attempt = attempt + 1, fence = fence + 1, lease_owner = $owner, lease_until = $lease_until,
+    watermark = coalesce(watermark, $watermark), error = NULL, updated_at = $now
+WHERE run_id = $run_id AND fence = $fence AND list_contains($allowed::VARCHAR[], status)
+RETURNING fence, watermark;
+
+-- name: renew_lease
+-- Hold a claim for longer; no row comes back when it was lost.
+UPDATE parked_runs SET lease_until = $lease_until, updated_at = $now
+WHERE run_id = $run_id AND fence = $fence AND status = 'resuming'
+RETURNING run_id;
+
+-- name: held_run
+-- A run that is resumed under this very claim.
+SELECT * FROM parked_runs WHERE run_id = $run_id AND fence = $fence AND status = 'resuming';
+
+-- name: leave_run
+-- End a claim, with what became of the run; no row comes back when the claim was lost.
+UPDATE parked_runs
+SET status = $status, result = $result, error = $error, lease_owner = NULL, lease_until = NULL, updated_at = $now
+WHERE run_id = $run_id AND fence = $fence AND status = 'resuming'
+RETURNING run_id;
+
+-- name: doubt_run
+-- Nobody knows what a call of a lost attempt did.
+UPDATE parked_runs SET status = 'uncertain', lease_owner = NULL, lease_until = NULL, updated_at = $now
+WHERE run_id = $run_id AND list_contains($allowed::VARCHAR[], status);
+
+-- name: repark_run
+-- Stop a resumed run again, at the next revision; no row comes back when the claim was lost.
+UPDATE parked_runs
+SET status = $status, revision = revision + 1, current_agent = $current_agent, watermark = NULL,
+    lease_owner = NULL, lease_until = NULL, updated_at = $now
+WHERE run_id = $run_id AND fence = $fence AND status = 'resuming'
+RETURNING revision;
+
+-- name: mark_watermark
+-- What a later claim keeps of the session, now that a checkpoint knows it.
+UPDATE parked_runs SET watermark = $watermark, updated_at = $now WHERE run_id = $run_id;
+
+-- name: start_calls
+-- A call of a tool that is not ours begins.
+UPDATE approval_requests SET started_at = $now
+WHERE run_id = $run_id AND call_id = $call_id AND operation IS NULL AND status = 'approved';
+
+-- name: settle_foreign_calls
+-- A saved state knows the outputs of these calls of tools that are not ours.
+UPDATE approval_requests SET status = 'done'
+WHERE run_id = $run_id AND operation IS NULL AND list_contains($call_ids::VARCHAR[], call_id)
+  AND list_contains($allowed::VARCHAR[], status);
+
+-- name: request_of_run_call
+-- The request of a call of a resumed run, newest first.
+SELECT * FROM approval_requests
+WHERE run_id = $run_id AND call_id = $call_id AND operation = $operation AND arguments_digest = $arguments_digest
+ORDER BY request_id DESC LIMIT 1;
+
+-- name: request_of_call
+-- The request of a call whose run is not known, newest first.
+SELECT * FROM approval_requests
+WHERE call_id = $call_id AND operation = $operation AND arguments_digest = $arguments_digest
+  AND namespace = $namespace AND ($session_id IS NULL OR session_id IS NULL OR session_id = $session_id)
+ORDER BY request_id DESC LIMIT 1;
+
+-- name: edited_request
+-- A request of this run whose original arguments a reviewer changed, and which was carried out.
+SELECT r.* FROM approval_requests r
+WHERE r.run_id = $run_id AND r.operation = $operation AND r.arguments_digest = $arguments_digest
+  AND r.status = 'done' AND r.final_arguments IS NOT NULL
+ORDER BY r.request_id DESC LIMIT 1;
+
+-- name: effect_of
+-- What was done under a key.
+SELECT * FROM effects WHERE effect_key = $effect_key;
+
+-- name: unsettled_effect
+-- What an earlier attempt of this run did for the same call under another call id.
+SELECT * FROM effects
+WHERE run_id = $run_id AND operation = $operation AND arguments_digest = $arguments_digest
+  AND request_id IS NULL AND NOT settled AND fence < $fence
+ORDER BY recorded_at LIMIT 1;
+
+-- name: insert_effect
+-- Record what was done for a call, with the receipt it got.
+INSERT INTO effects
+VALUES ($effect_key, $namespace, $operation, $arguments_digest, $request_id, $run_id, $session_id, $call_id, $fence,
+        false, $receipt, $recorded_at);
+
+-- name: hold_effect
+-- This attempt made the call again, so no other of its calls may take the effect for its own.
+UPDATE effects SET fence = $fence WHERE effect_key = $effect_key;
+
+-- name: settle_effects
+-- A saved state knows the outputs of these calls; all of the run's when none is named.
+UPDATE effects SET settled = true
+WHERE run_id = $run_id AND NOT settled AND ($call_ids::VARCHAR[] IS NULL OR list_contains($call_ids::VARCHAR[], call_id));

@@ -1,0 +1,9 @@
+"""Have pytest explain the assertions of the public suites, which are imported from the package."""
+
+import pytest
+
+pytest.register_assert_rewrite(
+    "agents_memory.testing.session_conformance",
+    "agents_memory.testing.session_concurrency",
+    "agents_memory.testing.session_runs",
+)
