@@ -48,6 +48,12 @@ class InvalidTime(InvalidInput):
     code = "invalid_time"
 
 
+class NotJson(InvalidInput, TypeError):
+    """A session item holds something that JSON has no form for; nothing was written."""
+
+    code = "not_json"
+
+
 class NotFound(AgentsMemoryError, LookupError):
     """Nothing visible from this namespace has that id or name."""
 
@@ -112,12 +118,6 @@ class CannotPark(AgentsMemoryError):
     """A result cannot be parked, since nothing in it waits for a decision."""
 
     code = "cannot_park"
-
-
-class SessionError(AgentsMemoryError):
-    """A conversation cannot be read or written as asked."""
-
-    code = "session_error"
 
 
 class Closed(AgentsMemoryError):

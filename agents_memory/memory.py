@@ -94,6 +94,19 @@ class MemoryView:
         """
         return cast("Fact", self._do("get_fact", fact_id=fact_id))
 
+    def facts(self, *, entity: str | None = None, limit: int = 100, after: str | None = None) -> tuple[Fact, ...]:
+        """The facts that hold at the asked moment, in the order of their ids, a page at a time.
+
+        Args:
+            entity: Only those about it, by a name it answers to.
+            limit: How many at most, 1 or more.
+            after: Only those after this id: the last of the page before.
+
+        Raises:
+            NotFound: No visible entity answers to that name.
+        """
+        return cast("tuple[Fact, ...]", self._do("list_facts", entity=entity, limit=limit, after=after))
+
     def history(self, fact_id: str) -> tuple[FactVersion, ...]:
         """Every version of a fact, oldest first, with why each came and went; forgotten facts too.
 

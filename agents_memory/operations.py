@@ -215,6 +215,15 @@ _GRAPH = (
         tool_parameters=("fact_id",),
     ),
     Operation(
+        name="list_facts",
+        description="List the facts that hold, a page at a time, of one entity or of all.",
+        arguments=of_graph.ListFacts,
+        result=tuple[Fact, ...],
+        risk=Risk.READ,
+        handler=reading.list_facts,
+        tool_parameters=("entity", "limit", "after"),
+    ),
+    Operation(
         name="history",
         description="Read every version of a fact: what was believed, when, and why it changed.",
         arguments=of_graph.OneFact,

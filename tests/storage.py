@@ -1,5 +1,6 @@
 """What tests see below the public surface: every row of a file, a clock they set, and processes of their own."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -19,6 +20,21 @@ def dump(database: Database) -> Dump:
     cursor = database._cursor()
     names = [row[0] for row in cursor.execute("SELECT table_name FROM duckdb_tables() ORDER BY table_name").fetchall()]
     return {name: cursor.execute(f'SELECT * FROM "{name}" ORDER BY ALL').fetchall() for name in names}
+
+
+def broken_links(database: Database) -> list[int]:
+    """The numbers of the audit rows whose hash is not that of their row and of the row before, worked out anew."""
+    broken = []
+    last: dict[str, tuple[int, str]] = {}
+    rows = sorted(dump(database)["audit"], key=lambda row: (row[1], row[0]))
+    for number, namespace, operation, ids, actor, recorded_at, commitment, previous, found in rows:
+        micros = round((recorded_at - datetime(1970, 1, 1)).total_seconds() * 1_000_000)  # noqa: DTZ001 - as stored
+        parts = [number, namespace, operation, ",".join(ids), actor or "", micros, commitment or "", previous]
+        expected = hashlib.sha256(chr(31).join(map(str, parts)).encode()).hexdigest()
+        if (number - 1, previous) != last.get(namespace, (0, "")) or found != expected:
+            broken.append(number)
+        last[namespace] = (number, found)
+    return broken
 
 
 class Clock:

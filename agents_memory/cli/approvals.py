@@ -21,9 +21,10 @@ from agents_memory.cli.output import (
     clean,
     console,
     opened,
+    print_fields,
     print_json,
+    print_table,
     shortened,
-    table,
 )
 from agents_memory.errors import InvalidInput
 from agents_memory.memory import Memory
@@ -53,7 +54,7 @@ def list_requests(memory: MemoryOption, namespace: QueueOption = WHOLE_FILE, as_
     console.print(header(waiting))
     if waiting:
         columns = ("id", "age", "run", "session", "agent", "tool", "what")
-        console.print(table(columns, map(_list_row, waiting)))
+        print_table(columns, map(_list_row, waiting))
 
 
 @app.command()
@@ -144,7 +145,7 @@ def print_request(request: ApprovalRequest) -> None:
     rows.append(
         ("preview", request.preview.digest + (" · STALE: memory changed since it was asked" if request.stale else ""))
     )
-    console.print(table(("", ""), rows), style=None)
+    print_fields(rows)
 
 
 def _changes(request: ApprovalRequest) -> list[str]:

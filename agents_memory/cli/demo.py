@@ -41,7 +41,7 @@ def _run(file: str, options: list[str]) -> None:
     console.print("1. An agent reads notes and asks to change memory (process one)")
     _process("agents_memory.sdk.demo", "begin", file, *options)
     console.print("\n2. It waits in the file, whoever is gone")
-    console.print(f"   {Path(file).name}: {Path(file).stat().st_size // 1024} KiB, no process holds it")
+    console.print(f"   {Path(file).name} is on disk; no process holds it, no model waits")
     console.print("\n3. A reviewer looks, in another process (process two)")
     _process("agents_memory.cli.demo_review", file)
     console.print("5. The run goes on where it stopped (process three)")
@@ -62,11 +62,10 @@ def _ask(memory: Memory) -> None:
     for fact in memory.facts_written(SESSION):
         console.print(clean(f"   {SESSION} wrote {fact.fact_id} {fact.content!r}, approved by {fact.approved_by}"))
     for when in ("2026-02-01", "2026-04-01"):
-        held = [fact for fact in memory.as_of(valid_at=when).about("ingest", hops=0).facts if fact.is_current]
-        for fact in held:
+        for held in memory.as_of(valid_at=when).facts(entity="ingest"):
             console.print(
-                clean(f"   on {when} this held: {fact.id} {fact.content} (since {day(fact.valid_from)[:10]})")
+                clean(f"   on {when} this held: {held.id} {held.content} (since {day(held.valid_from)[:10]})")
             )
     before = memory.history("f1")[0].fact.tx_from
-    for fact in memory.as_of(valid_at="2026-04-01", known_at=before).about("ingest", hops=0).facts:
-        console.print(clean(f"   before the review we would have said of April: {fact.id} {fact.content}"))
+    for held in memory.as_of(valid_at="2026-04-01", known_at=before).facts(entity="ingest service"):
+        console.print(clean(f"   before the review we would have said of April: {held.id} {held.content}"))

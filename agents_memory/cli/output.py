@@ -91,12 +91,23 @@ def clean(text: str) -> str:
     return _UNPRINTABLE.sub(lambda mark: f"\\u{ord(mark.group()):04x}", text)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A plain table of cleaned cells."""
-    made = Table(*columns, box=None, pad_edge=False)
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a plain table of cleaned cells, under the names of its columns."""
+    _print_rows(Table(*columns, box=None, pad_edge=False), rows)
+
+
+def print_fields(rows: Iterable[tuple[str, str]]) -> None:
+    """Print names and values below one another."""
+    _print_rows(Table(box=None, pad_edge=False, show_header=False), rows)
+
+
+def _print_rows(made: Table, rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         made.add_row(*(Text(clean(cell)) for cell in row))
-    return made
+    with console.capture() as captured:
+        console.print(made)
+    for line in captured.get().splitlines():
+        sys.stdout.write(line.rstrip() + "\n")
 
 
 def day(moment: datetime | None) -> str:

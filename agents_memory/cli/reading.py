@@ -17,7 +17,7 @@ from agents_memory.cli.output import (
     day,
     opened,
     print_json,
-    table,
+    print_table,
 )
 from agents_memory.types import Fact, FactVersion, Provenance
 
@@ -48,7 +48,7 @@ def recall(
         console.print(clean(found.explanation))
         return
     rows = [(hit.fact.id, hit.fact.content, day(hit.fact.valid_from), ", ".join(hit.retrievers)) for hit in found.hits]
-    console.print(table(("id", "fact", "since", "found by"), rows))
+    print_table(("id", "fact", "since", "found by"), rows)
 
 
 def get(
@@ -78,9 +78,7 @@ def history(
     if as_json:
         print_json("history", versions)
         return
-    console.print(
-        table(("version", "what it said", "held", "believed", "change", "by", "why"), map(_history_row, versions))
-    )
+    print_table(("version", "what it said", "held", "believed", "change", "by", "why"), map(_history_row, versions))
 
 
 def provenance(
@@ -96,7 +94,7 @@ def provenance(
         print_json("provenance", chain)
         return
     columns = ("fact", "version", "what it said", "written", "approved by", "on the words")
-    console.print(table(columns, map(_provenance_row, chain)))
+    print_table(columns, map(_provenance_row, chain))
 
 
 def about(
@@ -151,4 +149,4 @@ def _print_facts(facts: tuple[Fact, ...]) -> None:
         (fact.id, fact.content, fact.kind.value, _span(fact.valid_from, fact.valid_to), ", ".join(fact.entities))
         for fact in facts
     ]
-    console.print(table(("id", "fact", "kind", "held", "about"), rows))
+    print_table(("id", "fact", "kind", "held", "about"), rows)

@@ -216,6 +216,14 @@ class OneFact(Arguments):
     fact_id: FactId = Field(description="The fact, such as f12.")
 
 
+class ListFacts(Arguments):
+    """Which facts to list."""
+
+    entity: Name | None = Field(default=None, description="Only those about it, by a name it answers to.")
+    limit: int = Field(default=100, ge=1, strict=True, description="How many at most.")
+    after: FactId | None = Field(default=None, description="Only those after this one: the last of the page before.")
+
+
 class OneEntity(Arguments):
     """Name an entity."""
 

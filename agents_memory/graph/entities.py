@@ -120,10 +120,14 @@ def _found(row: Row) -> Resolved:
 
 
 def _create(scope: Scope, tx: Transaction, missing: dict[str, str]) -> dict[str, Resolved]:
-    rows = tx.rows("insert_entities", namespace=scope.namespace, names=list(missing.values()), created_at=tx.now)
-    ids = {row["name"]: row["entity_id"] for row in rows}
-    _give_names(scope, tx, [(ids[name], name, key) for key, name in missing.items()])
-    return {key: Resolved(entity_id=ids[name], name=name, created=True) for key, name in missing.items()}
+    ids = tx.new_ids(IdKind.ENTITY, len(missing))
+    names = list(missing.values())
+    tx.run("insert_entities", namespace=scope.namespace, entity_ids=list(ids), names=names, created_at=tx.now)
+    _give_names(scope, tx, list(zip(ids, names, missing, strict=True)))
+    return {
+        key: Resolved(entity_id=entity_id, name=name, created=True)
+        for entity_id, (key, name) in zip(ids, missing.items(), strict=True)
+    }
 
 
 def _give_names(scope: Scope, tx: Transaction, given: Sequence[tuple[int, str, str]]) -> None:

@@ -31,8 +31,10 @@ def keep(
     if same is not None:
         return _from_row(same)
     origin = scope.origin()
-    row = tx.one(
+    episode_id = tx.new_id(IdKind.EPISODE)
+    tx.run(
         "insert_episode",
+        episode_id=episode_id,
         namespace=scope.namespace,
         text=text,
         source=source,
@@ -43,8 +45,12 @@ def keep(
         writer=origin["writer"],
         text_key=key,
     )
-    episode = _from_row(
-        {**row, "namespace": scope.namespace, "text": text, "source": source, "occurred_at": occurred_at or tx.now}
+    episode = Episode(
+        id=to_text(IdKind.EPISODE, episode_id),
+        namespace=scope.namespace,
+        text=text,
+        source=source,
+        occurred_at=occurred_at or tx.now,
     )
     audit.record(tx, "add_episode", [episode.id], namespace=scope.namespace, actor=scope.caller.writer)
     return episode

@@ -6,7 +6,8 @@ from collections import defaultdict
 
 from agents_memory._ids import IdKind, to_number
 from agents_memory.graph import entities
-from agents_memory.graph.arguments import AboutEntity, OneFact
+from agents_memory.graph.arguments import AboutEntity, ListFacts, OneFact
+from agents_memory.graph.names import fold
 from agents_memory.graph.rows import fact_from_row, relation_from_row, version_from_row
 from agents_memory.graph.scope import Scope
 from agents_memory.graph.versions import no_fact
@@ -30,6 +31,27 @@ def get_fact(scope: Scope, arguments: OneFact) -> Fact:
     if row is None:
         raise no_fact(scope, arguments.fact_id)
     return fact_from_row(row, valid_at, known_at)
+
+
+def list_facts(scope: Scope, arguments: ListFacts) -> tuple[Fact, ...]:
+    """A page of the facts that hold at the asked moment, in the order of their ids, by one statement.
+
+    Raises:
+        NotFound: No visible entity answers to the name.
+    """
+    valid_at, known_at = scope.moments()
+    rows = scope.database.rows(
+        "list_facts",
+        visible=list(scope.visible),
+        valid_at=valid_at,
+        known_at=known_at,
+        key=None if arguments.entity is None else fold(arguments.entity),
+        after=0 if arguments.after is None else to_number(IdKind.FACT, arguments.after),
+        limit=arguments.limit,
+    )
+    if not rows and arguments.entity is not None:
+        entities.find(scope, arguments.entity)
+    return tuple(fact_from_row(row, valid_at, known_at) for row in rows)
 
 
 def history(scope: Scope, arguments: OneFact) -> tuple[FactVersion, ...]:

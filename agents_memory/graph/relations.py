@@ -113,7 +113,7 @@ def _begin(
         interval = (interval[0], row["valid_from"])  # until the one that is known already goes on
         break
     draft = {
-        "relation_id": None,
+        "relation_id": tx.new_id(IdKind.RELATION),
         "version": 1,
         "source_id": source_id,
         "predicate": predicate,
@@ -184,7 +184,7 @@ _COLUMNS = ("relation_id", "version", "source_id", "predicate", "target_id", "va
 
 def _insert(scope: Scope, tx: Transaction, draft: Row, change: str) -> Row:
     values = {column: draft[column] for column in _COLUMNS}
-    inserted = tx.one(
+    tx.run(
         "insert_relation_version",
         namespace=scope.namespace,
         tx_from=tx.now,
@@ -193,7 +193,7 @@ def _insert(scope: Scope, tx: Transaction, draft: Row, change: str) -> Row:
         **values,
         **scope.origin(),
     )
-    row = {**values, "relation_id": int(inserted["relation_id"]), "namespace": scope.namespace}
+    row = {**values, "namespace": scope.namespace}
     told = {column: value for column, value in row.items() if column != "fact_id"}
     tx.publish(RelationWritten(tx_from=tx.now, **told))
     return row

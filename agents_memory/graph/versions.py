@@ -125,9 +125,10 @@ def close(scope: Scope, tx: Transaction, row: Row, closed_as: str, reason: str |
 def insert(scope: Scope, tx: Transaction, draft: Draft) -> Written:
     """Insert a version, and tell the indexes of it once committed."""
     salt = audit.new_salt()
-    row = tx.one(
+    fact_id = tx.new_id(IdKind.FACT) if draft.fact_id is None else draft.fact_id
+    tx.run(
         "insert_fact_version",
-        fact_id=draft.fact_id,
+        fact_id=fact_id,
         version=draft.version,
         namespace=scope.namespace,
         content=draft.content,
@@ -146,7 +147,6 @@ def insert(scope: Scope, tx: Transaction, draft: Draft) -> Written:
         salt=salt,
         **scope.origin(),
     )
-    fact_id = int(row["fact_id"])
     tx.publish(_written(scope, draft, fact_id, tx.now))
     return Written(
         fact_id=fact_id,

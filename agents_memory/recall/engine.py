@@ -35,8 +35,9 @@ GRAPH: Final = "graph"
 NAME_WEIGHT: Final = 0.5
 """What a name that question and fact share adds to BM25, times its inverse document frequency."""
 
-GRAPH_WEIGHT: Final = 0.3
-"""The graph's share beside the lexical score: enough to bring facts no word reaches, too little to outrank words."""
+GRAPH_WEIGHT: Final = 0.1
+"""The graph's share beside the lexical score. Measured: up to 0.2 no rank measure is below words alone by more than
+half a point and recall gains one to two; at 0.5 recall is below words alone, at 1 by twelve points."""
 
 MIN_COVERAGE: Final = 0.03
 """Words that carry less of the question than this do not make a hit: nearly every fact holds them."""

@@ -54,6 +54,8 @@ _DIGIT: Final = re.compile(r"[^\W\D]")
 _CONTRACTION: Final = re.compile(r"(.+)'(?:s|re|ve|ll|d|m)", re.IGNORECASE)
 _NEGATION: Final = re.compile(r"[^\W\d_]+n't")
 _PART: Final = re.compile(r"[._/\\:@#&=+~%?'-]+")
+_OUTER_PART: Final = re.compile(r"[/\\:@#&=+~%?]+")
+_INNER_JOINT: Final = re.compile(r"[^\W_][._'-]+[^\W_]")
 _HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ASCII_SCAN: Final = re.compile(rf"{_THOUSANDS}|[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*{_ENDING}", re.ASCII)
 _RUN: Final = re.compile(f"[{_PAIRED}]{{1,{_MAX_CHUNK_CHARS}}}")
@@ -137,7 +139,7 @@ def _written(piece: str) -> tuple[str, ...]:
         return (folded,)
     parts = _split(folded)
     stems = tuple(map(_stem, parts))
-    return (folded[:_MAX_TOKEN_CHARS], *stems) if len(parts) > 1 else (*stems, *_humps(piece))
+    return (*_wholes(folded), *stems) if len(parts) > 1 else (*stems, *_humps(piece))
 
 
 def _asked(piece: str) -> tuple[str, ...]:
@@ -152,8 +154,8 @@ def _asked(piece: str) -> tuple[str, ...]:
     if len(parts) == 1:
         return stems
     if all(map(_has_digit, parts)):  # 14:05, 10.0.0.1, v1.2: what shares a part of it is something else
-        return (folded[:_MAX_TOKEN_CHARS],)
-    return (folded[:_MAX_TOKEN_CHARS], *stems)
+        return _wholes(folded)
+    return (*_wholes(folded), *stems)
 
 
 def _name_words(piece: str) -> list[NameWord]:
@@ -171,6 +173,13 @@ def _cut(piece: str) -> str:
 
 def _pairs(run: str) -> list[str]:
     return [run[at : at + 2] for at in range(len(run) - 1)]
+
+
+def _wholes(compound: str) -> tuple[str, ...]:
+    """A compound to the letter, and the compounds it is made of: `10.0.0.1:5672` holds `10.0.0.1`."""
+    members = [member for member in _OUTER_PART.split(compound) if member]
+    inner = [member[:_MAX_TOKEN_CHARS] for member in members if len(members) > 1 and _INNER_JOINT.search(member)]
+    return (compound[:_MAX_TOKEN_CHARS], *inner)
 
 
 def _split(piece: str) -> list[str]:

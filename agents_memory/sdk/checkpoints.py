@@ -16,6 +16,7 @@ from agents.exceptions import AgentsException
 from agents.items import ModelResponse, TResponseInputItem
 from agents.tool_context import ToolContext
 
+from agents_memory.errors import CannotPark
 from agents_memory.sdk.states import saved
 from agents_memory.types import Claim
 
@@ -95,7 +96,7 @@ class Checkpoints(RunHooks[Any]):
             kept = saved(self._state, [], key=self._keeper.key, binding=self._binding)
             text = zlib.decompress(b64decode(kept["state"])).decode("ascii")
             await RunState.from_string(self._agent, text)
-        except AgentsException:
+        except (AgentsException, CannotPark):
             return  # the state before, and the effects since, are what a later attempt begins with
         invocations = json.loads(text)["context"]["tool_invocations"]
         settled = [call_id for call_id, one in invocations.items() if one.get("completed")]

@@ -87,7 +87,6 @@ def _store_what_is_known(memory: Memory) -> None:
         "Bo maintains the ingest service.",
         entities=["Bo", "ingest service"],
         valid_from="2026-01-12",
-        relate=[("Bo", "maintains", "ingest service")],
         evidence="Team page, 12 January: ingest service, Bo",
     )
     memory.add_alias("ingest service", "ingest")

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from agents import FunctionTool, RunState
+from agents.exceptions import AgentsException
 from agents.items import ToolApprovalItem
 from agents.run_state import SUPPORTED_SCHEMA_VERSIONS
 
@@ -40,11 +41,16 @@ def saved(
         items: The calls that wait in it.
         key: Signs the state, when given.
         binding: What the signature ties the state to.
+
+    Raises:
+        CannotPark: The SDK cannot serialise it.
     """
-    data = state.to_json(context_serializer=lambda _context: {})
-    _drop_contexts(data)
     try:
+        data = state.to_json(context_serializer=lambda _context: {})
+        _drop_contexts(data)
         text = json.dumps(data, separators=(",", ":"))
+    except AgentsException as error:
+        raise CannotPark(f"The SDK cannot keep this run: {error}") from error
     except TypeError as error:
         raise CannotPark(f"The run's state holds something that is no JSON data ({type(error).__name__}).") from None
     compressed = zlib.compress(text.encode("ascii"))

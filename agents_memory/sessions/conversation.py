@@ -1,8 +1,9 @@
 """What a process knows of one session without asking the file: its newest items, its open calls, its last user item.
 
 Pure data and functions; a change gives a new `Conversation`. The rule it owns is the order of reading: items are read
-by (place, item id). An item's place is its own id, except for an output that comes after a later user item than its
-call: then it is the call's, so that the two stand next to each other.
+by (place, item id). An item's place is its own id, except for an output that comes after the conversation went on:
+then it is its call's, so that the two stand next to each other. A conversation goes on with a user item, and with a
+message of a later batch than the call's, since a model says nothing more in a turn before it has the output.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Conversation:
         open_calls: The ids of the items whose call has no output yet, by call id, oldest first.
         last_user: Its newest user item.
         last_item_id: Its newest item; 0 for none.
+        went_on_at: The item where it last went on, so that an output for a call before it is late; 0 for none.
     """
 
     exists: bool = False
@@ -53,18 +55,19 @@ class Conversation:
     open_calls: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     last_user: LastUser | None = None
     last_item_id: int = 0
+    went_on_at: int = 0
 
     def places(self, extracts: Sequence[Extract], first_id: int) -> list[int]:
-        """Where new items, numbered from `first_id` on, are read."""
-        calls = Calls(self.open_calls, self.last_user.item_id if self.last_user else 0)
-        return [calls.take(extract, item_id) for item_id, extract in enumerate(extracts, start=first_id)]
+        """Where the items of a new batch, numbered from `first_id` on, are read."""
+        calls = Calls(self.open_calls, self.went_on_at)
+        return [calls.take(extract, item_id, first_id) for item_id, extract in enumerate(extracts, start=first_id)]
 
     def with_items(self, entries: Sequence[Entry], extracts: Sequence[Extract]) -> Conversation:
-        """The session with new items at its end, and late outputs at their calls."""
-        calls = Calls(self.open_calls, self.last_user.item_id if self.last_user else 0)
+        """The session with a new batch at its end, and late outputs at their calls."""
+        calls = Calls(self.open_calls, self.went_on_at)
         last_user = self.last_user
         for entry, extract in zip(entries, extracts, strict=True):
-            calls.take(extract, entry.item_id)
+            calls.take(extract, entry.item_id, entries[0].item_id)
             if extract.is_user:
                 last_user = LastUser(entry.item_id, extract.text)
         tail = list(self.tail)
@@ -80,20 +83,23 @@ class Conversation:
             open_calls=calls.open(),
             last_user=last_user,
             last_item_id=max(self.last_item_id, *(entry.item_id for entry in entries)),
+            went_on_at=calls.went_on_at,
         )
 
 
 class Calls:
-    """Which calls wait for an output, as items come in."""
+    """Which calls wait for an output, and where the conversation went on, as items come in."""
 
-    def __init__(self, open_calls: Mapping[str, tuple[int, ...]] | None = None, last_user_id: int = 0) -> None:
+    def __init__(self, open_calls: Mapping[str, tuple[int, ...]] | None = None, went_on_at: int = 0) -> None:
         self._open = dict(open_calls or {})
-        self._last_user_id = last_user_id
+        self.went_on_at = went_on_at
 
-    def take(self, item: Extract, item_id: int) -> int:
-        """Take in the next item and return its place."""
+    def take(self, item: Extract, item_id: int, first_id: int) -> int:
+        """Take in the next item, of the batch that begins with `first_id`, and return its place."""
         if item.is_user:
-            self._last_user_id = item_id
+            self.went_on_at = item_id
+        elif item.role is not None:
+            self.went_on_at = max(self.went_on_at, first_id)
         if item.call_id is None:
             return item_id
         waiting = self._open.pop(item.call_id, ())
@@ -102,7 +108,7 @@ class Calls:
             return item_id
         if waiting[:-1]:
             self._open[item.call_id] = waiting[:-1]
-        return waiting[-1] if waiting and self._last_user_id > waiting[-1] else item_id
+        return waiting[-1] if waiting and self.went_on_at > waiting[-1] else item_id
 
     def open(self) -> Mapping[str, tuple[int, ...]]:
         """The calls that wait now."""

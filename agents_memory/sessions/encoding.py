@@ -9,13 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agents_memory.errors import InvalidInput
-
-
-class NotJson(InvalidInput, TypeError):
-    """An item holds something that JSON has no form for; nothing was written. Also a `TypeError`."""
-
-    code = "not_json"
+from agents_memory.errors import NotJson
 
 
 def to_json(item: object) -> str:

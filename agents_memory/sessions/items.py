@@ -18,8 +18,6 @@ from agents_memory.sessions.extract import Extract, extract
 from agents_memory.sessions.live import Conversations, Key, conversations
 from agents_memory.store.database import Transaction
 
-_UNNUMBERED = 1 << 62  # above every id: the number of a batch's first item while the batch has none
-
 
 def session_append(scope: Scope, arguments: AppendItems) -> tuple[str, ...]:
     """Add items at the end of a session, all or none, and return their ids.
@@ -154,14 +152,15 @@ def _extract(index: int, item: str) -> Extract:
 def _insert(
     scope: Scope, tx: Transaction, key: Key, known: Conversation, items: tuple[str, ...], extracts: list[Extract]
 ) -> list[Entry]:
-    places = known.places(extracts, _UNNUMBERED)
+    ids = tx.new_ids(IdKind.ITEM, len(items))
+    places = known.places(extracts, ids[0])
     run_id = scope.caller.run_id
-    rows = tx.rows(
+    tx.run(
         "insert_session_items",
+        item_ids=list(ids),
         namespace=key.namespace,
         session_id=key.session_id,
-        places=[place if place < _UNNUMBERED else None for place in places],
-        backs=[_UNNUMBERED + index - place if place >= _UNNUMBERED else None for index, place in enumerate(places)],
+        places=places,
         items=items,
         types=[one.type for one in extracts],
         roles=[one.role for one in extracts],
@@ -170,7 +169,7 @@ def _insert(
         added_at=tx.now,
         run_id=None if run_id is None else to_number(IdKind.RUN, run_id),
     )
-    return [Entry(row["place"], row["item_id"], item) for row, item in zip(rows, items, strict=True)]
+    return [Entry(*entry) for entry in zip(places, ids, items, strict=True)]
 
 
 def _last(tail: tuple[Entry, ...], limit: int | None) -> tuple[Entry, ...]:

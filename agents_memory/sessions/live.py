@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from agents_memory.errors import TransactionElsewhere
 from agents_memory.sessions.conversation import TAIL_ITEMS, Calls, Conversation, Entry, LastUser, newest
 from agents_memory.sessions.extract import Extract
 from agents_memory.store.database import Database, Transaction
@@ -95,15 +94,11 @@ class Conversations:
             self._kept.clear()
 
     def _pending_of_caller(self) -> _Pending | None:
+        tx = self._database.current_transaction()
+        if tx is None:
+            return None
         with self._lock:
-            open_ones = [(tx, pending) for tx, pending in self._pending.items() if tx.is_open]
-        for tx, pending in open_ones:
-            try:
-                tx.check_owner()
-            except TransactionElsewhere:
-                continue
-            return pending
-        return None
+            return self._pending.get(tx)
 
     def _keep(self, key: Key, conversation: Conversation) -> None:
         self._kept[key] = conversation
@@ -124,19 +119,21 @@ def conversations(database: Database) -> Conversations:
 
 
 def _from_rows(rows: Sequence[Row]) -> Conversation:
-    parts: dict[str, list[Row]] = {"tail": [], "user": [], "call": [], "last": [], "session": []}
+    parts: dict[str, list[Row]] = {"tail": [], "user": [], "call": [], "last": [], "said": [], "session": []}
     for row in rows:
         parts[row["part"]].append(row)
     calls = Calls()
     for row in parts["call"]:
-        calls.take(Extract(type=row["type"], role=None, call_id=row["call_id"], text=None), row["item_id"])
-    found = [Entry(row["place"], row["item_id"], row["item_json"]) for row in parts["tail"]]
-    tail = newest(found)
+        found = Extract(type=row["type"], role=None, call_id=row["call_id"], text=None)
+        calls.take(found, row["item_id"], first_id=row["item_id"])
+    read = [Entry(row["place"], row["item_id"], row["item_json"]) for row in parts["tail"]]
+    tail = newest(read)
     return Conversation(
         exists=bool(parts["session"]),
         tail=tail,
-        is_whole=len(tail) == len(found),
+        is_whole=len(tail) == len(read),
         open_calls=calls.open(),
         last_user=next((LastUser(row["item_id"], row["text"]) for row in parts["user"]), None),
         last_item_id=next((row["item_id"] for row in parts["last"]), 0),
+        went_on_at=max((row["item_id"] for row in (*parts["user"], *parts["said"])), default=0),
     )

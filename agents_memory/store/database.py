@@ -19,6 +19,7 @@ import duckdb
 import numpy as np
 
 from agents_memory import _clock
+from agents_memory._ids import IdKind
 from agents_memory.errors import (
     Closed,
     NotFound,
@@ -84,6 +85,7 @@ class Transaction(_Runner):
         self._owner = _caller()
         self._changes: list[object] = []
         self._doomed: BaseException | None = None
+        self._last_ids: dict[str, int] | None = None
         self.is_open = True
 
     def _execute(self, name: str, parameters: dict[str, Any]) -> duckdb.DuckDBPyConnection:
@@ -93,6 +95,18 @@ class Transaction(_Runner):
     def run(self, name: str, /, **parameters: Any) -> None:
         """Run a named statement for its effect."""
         self._execute(name, parameters)
+
+    def new_ids(self, kind: IdKind, count: int = 1) -> range:
+        """The next `count` ids of a kind. Ids are given without gaps: those of a rolled-back transaction come again."""
+        if self._last_ids is None:
+            self._last_ids = dict(self.database.last_ids or _ids_of(self.rows("last_ids")))
+        last = self._last_ids[kind]
+        self._last_ids[kind] = last + count
+        return range(last + 1, last + count + 1)
+
+    def new_id(self, kind: IdKind) -> int:
+        """The next id of a kind."""
+        return self.new_ids(kind)[0]
 
     def script(self, sql: str) -> None:
         """Run the statements of a migration."""
@@ -123,10 +137,12 @@ class Database(_Runner):
         path: The file's absolute path, or `":memory:"`.
         on_statement: Called with each statement's name before it runs, `"begin"` and `"commit"` included; what it
             raises takes the place of the statement. For fault injection (`agents_memory.testing.faults`).
+        last_ids: The last id of each kind that was committed, once a transaction has asked for one.
     """
 
     def __init__(self, path: str, root: duckdb.DuckDBPyConnection) -> None:
         self.path = path
+        self.last_ids: dict[str, int] | None = None
         self.on_statement: Callable[[str], None] | None = None
         self._root: duckdb.DuckDBPyConnection | None = root
         self._closed_because = "it was closed"
@@ -145,11 +161,11 @@ class Database(_Runner):
 
         Inside a transaction it is the transaction's moment, so that it sees what it wrote.
         """
-        mine = self._transaction_of_caller()
+        mine = self.current_transaction()
         return mine.now if mine is not None else max(_clock.now(), self._last_moment)
 
     def _execute(self, name: str, parameters: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-        mine = self._transaction_of_caller()
+        mine = self.current_transaction()
         if mine is not None:
             return self.run_statement(mine._cursor, name, parameters)
         return self.run_statement(self._cursor(), name, parameters)
@@ -193,7 +209,7 @@ class Database(_Runner):
             TransactionElsewhere: Another task or thread holds the transaction this call was made inside.
             WriteConflict: DuckDB refused a change; nothing was written.
         """
-        mine = self._transaction_of_caller()
+        mine = self.current_transaction()
         if mine is None:
             with self._outermost(dry_run=dry_run) as outermost:
                 yield outermost
@@ -221,6 +237,7 @@ class Database(_Runner):
                 self._cursors.pop(id(cursor), None)
             if not dry_run:
                 self._last_moment = moment
+                self.last_ids = transaction._last_ids or self.last_ids
                 self._tell(transaction._changes)
 
     @contextmanager
@@ -268,7 +285,12 @@ class Database(_Runner):
             self._writing_thread = None
             self._write_lock.release()
 
-    def _transaction_of_caller(self) -> Transaction | None:
+    def current_transaction(self) -> Transaction | None:
+        """The open transaction of the calling task and thread, if there is one.
+
+        Raises:
+            TransactionElsewhere: The call was made inside one that another task or thread opened.
+        """
         for transaction in _open_transactions.get():
             if transaction.database is self and transaction.is_open:
                 transaction.check_owner()
@@ -341,6 +363,10 @@ class Database(_Runner):
         if root is None:
             raise Closed(f"The memory {self.path!r} cannot be used: {self._closed_because}. Open it again.")
         return root
+
+
+def _ids_of(rows: list[Row]) -> dict[str, int]:
+    return {row["kind"]: row["last_id"] for row in rows}
 
 
 def _roll_back(cursor: duckdb.DuckDBPyConnection) -> None:

@@ -66,6 +66,22 @@ async def test_late_outputs_of_several_calls_each_stand_next_to_theirs(memory: M
     check_calls_are_answered(await session.get_items())
 
 
+async def test_two_runs_parked_in_one_session_each_get_their_output(memory: Memory) -> None:
+    session = DuckDBSession("s", memory)
+    agent, _ = assistant(
+        [[call("a", "c1")], [call("b", "c2")], [assistant_message("first")], [assistant_message("second")]], asks=True
+    )
+    first = await play(agent, "note a", session)
+    second = await play(agent, "note b", session)
+
+    await play(agent, await approved(first, agent), session)
+    await play(agent, await approved(second, agent), session)
+
+    assert outline(await session.get_items()) == [
+        "user", "call:c1", "call_output:c1", "user", "call:c2", "call_output:c2", "assistant", "assistant",
+    ]  # fmt: skip
+
+
 async def test_what_a_resumed_run_adds_names_the_run(memory: Memory) -> None:
     session = DuckDBSession("s", memory)
     await session.add_items([said("before")])
@@ -179,3 +195,16 @@ async def test_an_unreadable_row_is_reported_without_its_content(
 
     assert "1 stored session item(s) are no JSON" in caplog.text
     assert "swordfish" not in caplog.text
+
+
+async def test_an_encrypting_wrapper_leaves_no_plaintext_in_any_column(memory: Memory) -> None:
+    pytest.importorskip("cryptography")
+    from agents.extensions.memory import EncryptedSession
+
+    inner: Any = DuckDBSession("s", memory)
+    session = EncryptedSession("s", inner, "a key of some length")
+    await session.add_items([said("the word is swordfish")])
+
+    assert await session.get_items(limit=1) == [said("the word is swordfish")]
+    rows = memory._database._cursor().execute("SELECT * FROM session_items_stored").fetchall()
+    assert "swordfish" not in repr(rows)

@@ -35,7 +35,7 @@ def test_the_reviewer_never_imports_the_sdk(demo: tuple[str, Path]) -> None:
 def test_resuming_twice_repeats_and_adds_nothing(demo: tuple[str, Path]) -> None:
     printed, _ = demo
 
-    assert "repeated: True; 2 facts and 9 items before, 2 facts and 9 items after" in printed
+    assert "repeated: True; 2 facts and 10 items before, 2 facts and 10 items after" in printed
 
 
 def test_the_approved_the_edited_and_not_the_rejected_call_wrote(demo: tuple[str, Path]) -> None:
@@ -55,13 +55,13 @@ def test_both_time_axes_answer_after_the_run(demo: tuple[str, Path]) -> None:
 
     with Memory.open(file, namespace="acme/kestrel") as memory:
         first = memory.history("f1")[0].fact.tx_from
-        february = memory.as_of(valid_at="2026-02-01").about("ingest", hops=0).facts
-        april = memory.as_of(valid_at="2026-04-01").about("ingest", hops=0).facts
-        april_as_believed_then = memory.as_of(valid_at="2026-04-01", known_at=first).about("ingest", hops=0).facts
+        february = memory.as_of(valid_at="2026-02-01").facts(entity="ingest")
+        april = memory.as_of(valid_at="2026-04-01").facts(entity="ingest")
+        then = memory.as_of(valid_at="2026-04-01", known_at=first).facts(entity="ingest service")
 
     assert [fact.content for fact in february] == ["Bo maintains the ingest service."]
     assert [fact.content for fact in april] == ["Cy maintains the ingest service."]
-    assert [fact.content for fact in april_as_believed_then] == ["Bo maintains the ingest service."]
+    assert [fact.content for fact in then] == ["Bo maintains the ingest service."]
 
 
 def test_a_fact_leads_back_to_the_words_and_the_reviewer(demo: tuple[str, Path]) -> None:

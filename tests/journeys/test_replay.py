@@ -1,4 +1,4 @@
-"""A long conversation through the runner, the session, the tools and the queue: nothing lost, no orphan, counts right."""
+"""A long conversation through runner, session, tools and queue: nothing lost, no orphan, counts right."""
 
 import asyncio
 import os

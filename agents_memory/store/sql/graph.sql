@@ -7,16 +7,15 @@ INSERT INTO namespaces VALUES ($namespace, $created_at) ON CONFLICT DO NOTHING;
 SELECT namespace FROM namespaces ORDER BY namespace;
 
 -- name: insert_fact_version
--- One state of a fact; a new id when $fact_id is NULL.
+-- One state of a fact.
 INSERT INTO fact_versions (
     fact_id, version, namespace, content, content_key, kind, importance, confidence, pinned, entity_ids,
     valid_from, valid_to, tx_from, tx_to, change, supersedes, reason,
     writer, session_id, item_id, run_id, call_id, request_id, salt)
 VALUES (
-    coalesce($fact_id, nextval('fact_ids')), $version, $namespace, $content, $content_key, $kind, $importance,
+    $fact_id, $version, $namespace, $content, $content_key, $kind, $importance,
     $confidence, $pinned, $entity_ids, $valid_from, coalesce($valid_to, forever()), $tx_from, forever(), $change,
-    $supersedes, $reason, $writer, $session_id, $item_id, $run_id, $call_id, $request_id, $salt)
-RETURNING fact_id;
+    $supersedes, $reason, $writer, $session_id, $item_id, $run_id, $call_id, $request_id, $salt);
 
 -- name: close_fact_version
 -- End belief in the open version; returns no row when another writer was first.
@@ -60,6 +59,17 @@ FROM fact_versions v
 WHERE v.fact_id = $fact_id AND list_contains($visible, v.namespace) AND v.tx_from <= $known_at
 ORDER BY v.version;
 
+-- name: list_facts
+-- The facts that hold, in the order of their ids, of one entity or of all.
+SELECT v.*, (SELECT list(e.name ORDER BY list_position(v.entity_ids, e.entity_id)) FROM entities e
+             WHERE list_contains(v.entity_ids, e.entity_id)) AS entities
+FROM facts_at($visible, $valid_at, $known_at) v
+WHERE v.fact_id > $after AND ($key IS NULL OR list_contains(v.entity_ids, (
+    SELECT arg_min(a.entity_id, list_position($visible, a.namespace)) FROM entity_aliases a
+    WHERE a.alias_key = $key AND list_contains($visible, a.namespace)
+      AND a.tx_from <= $known_at AND $known_at < a.tx_to)))
+ORDER BY v.fact_id LIMIT $limit;
+
 -- name: facts_about
 -- The facts that hold about any of some entities.
 SELECT v.*, (SELECT list(e.name ORDER BY list_position(v.entity_ids, e.entity_id)) FROM entities e
@@ -75,9 +85,8 @@ WHERE list_contains($keys, a.alias_key) AND list_contains($visible, a.namespace)
   AND a.tx_from <= $known_at AND $known_at < a.tx_to;
 
 -- name: insert_entities
--- New entities, one a name, in the order of the names.
-INSERT INTO entities SELECT nextval('entity_ids'), $namespace, unnest($names), $created_at
-RETURNING entity_id, name;
+-- New entities, one a name.
+INSERT INTO entities SELECT unnest($entity_ids), $namespace, unnest($names), $created_at;
 
 -- name: insert_aliases
 -- Names that entities answer to from now on.
@@ -92,15 +101,14 @@ SELECT e.entity_id, e.name, e.namespace,
 FROM entities e WHERE list_contains($entity_ids, e.entity_id);
 
 -- name: insert_relation_version
--- One state of a relation; a new id when $relation_id is NULL.
+-- One state of a relation.
 INSERT INTO relation_versions (
     relation_id, version, namespace, source_id, predicate, target_id, valid_from, valid_to, tx_from, tx_to, change,
     fact_id, writer, session_id, item_id, run_id, call_id, request_id, salt)
 VALUES (
-    coalesce($relation_id, nextval('relation_ids')), $version, $namespace, $source_id, $predicate, $target_id,
+    $relation_id, $version, $namespace, $source_id, $predicate, $target_id,
     $valid_from, coalesce($valid_to, forever()), $tx_from, forever(), $change, $fact_id,
-    $writer, $session_id, $item_id, $run_id, $call_id, $request_id, $salt)
-RETURNING relation_id;
+    $writer, $session_id, $item_id, $run_id, $call_id, $request_id, $salt);
 
 -- name: close_relation_version
 -- End belief in the open version; returns no row when another writer was first.
@@ -148,9 +156,7 @@ SELECT entity_id, min(hops) AS hops FROM reach GROUP BY entity_id ORDER BY hops,
 -- name: insert_episode
 -- Words kept as evidence.
 INSERT INTO episodes
-VALUES (nextval('episode_ids'), $namespace, $text, $source, $occurred_at, $session_id, $item_id, $tx_from, $writer,
-        $text_key)
-RETURNING episode_id;
+VALUES ($episode_id, $namespace, $text, $source, $occurred_at, $session_id, $item_id, $tx_from, $writer, $text_key);
 
 -- name: same_episode
 -- The episode of this namespace with the same words from the same source, if it is stored already.

@@ -19,6 +19,16 @@ SELECT coalesce(max(number), 0) AS number FROM schema_migrations;
 -- Remember that a step was applied.
 INSERT INTO schema_migrations VALUES ($number, $name, $applied_at);
 
+-- name: last_ids
+-- The last id given of each kind.
+SELECT 'f' AS kind, coalesce(max(fact_id), 0) AS last_id FROM fact_versions
+UNION ALL SELECT 'e', coalesce(max(entity_id), 0) FROM entities
+UNION ALL SELECT 'r', coalesce(max(relation_id), 0) FROM relation_versions
+UNION ALL SELECT 'p', coalesce(max(episode_id), 0) FROM episodes
+UNION ALL SELECT 'i', coalesce(max(item_id), 0) FROM session_items_stored
+UNION ALL SELECT 'n', coalesce(max(run_id), 0) FROM parked_runs
+UNION ALL SELECT 'a', coalesce(max(request_id), 0) FROM approval_requests;
+
 -- name: last_moment
 -- The moment of the last commit, so that later ones never look earlier whatever the machine's clock does.
 SELECT max(moment) AS moment FROM (

@@ -3,8 +3,9 @@
 INSERT INTO sessions VALUES ($namespace, $session_id, $created_at);
 
 -- name: load_session
--- What a process keeps of a session: its newest items and one more, its newest user item, and the calls that may wait
--- for an output with those outputs that answered others of the same id; each part in the order in which it came.
+-- What a process keeps of a session, each part in the order in which it came.
+-- Its newest items and one more, its newest user item, where the newest batch with a message in it begins, and the
+-- calls that may wait for an output with the outputs that answered others of the same id.
 WITH tail AS (
     SELECT item_id, place, item_json FROM session_items_stored
     WHERE namespace = $namespace AND session_id = $session_id AND removed_at = forever()
@@ -21,28 +22,31 @@ WITH tail AS (
     WHERE namespace = $namespace AND session_id = $session_id AND removed_at = forever() AND call_id IS NOT NULL
 ), waiting AS (
     SELECT item_id, type, call_id FROM calls QUALIFY max(waiting) OVER (PARTITION BY call_id) > 0
-), ids AS (
-    SELECT max(item_id) AS item_id FROM session_items_stored
+), newest AS (
+    SELECT max(item_id) AS item_id, max(added_at) FILTER (role IS NOT NULL) AS said_at FROM session_items_stored
     WHERE namespace = $namespace AND session_id = $session_id AND removed_at = forever()
+), last_said AS (
+    SELECT min(item_id) AS item_id FROM session_items_stored
+    WHERE namespace = $namespace AND session_id = $session_id AND removed_at = forever()
+      AND added_at = (SELECT said_at FROM newest)
 )
 SELECT 'tail' AS part, item_id, place, item_json, NULL AS type, NULL AS call_id, NULL AS text FROM tail
 UNION ALL SELECT 'user', item_id, NULL, NULL, NULL, NULL, text FROM last_user
 UNION ALL SELECT 'call', item_id, NULL, NULL, type, call_id, NULL FROM waiting
-UNION ALL SELECT 'last', item_id, NULL, NULL, NULL, NULL, NULL FROM ids WHERE item_id IS NOT NULL
+UNION ALL SELECT 'last', item_id, NULL, NULL, NULL, NULL, NULL FROM newest WHERE item_id IS NOT NULL
+UNION ALL SELECT 'said', item_id, NULL, NULL, NULL, NULL, NULL FROM last_said WHERE item_id IS NOT NULL
 UNION ALL SELECT 'session', NULL, NULL, NULL, NULL, NULL, NULL FROM sessions
           WHERE namespace = $namespace AND session_id = $session_id
 ORDER BY part, place, item_id;
 
 -- name: insert_session_items
--- A batch of items. An item's place is $places, or else so many items before it in the batch, or else its own id.
+-- A batch of items, each at its place in the order of reading.
 INSERT INTO session_items_stored
-SELECT item_id, $namespace, $session_id, coalesce(place, item_id - back, item_id), item_json, type, role, call_id, text,
-       $added_at, forever(), $run_id
-FROM (SELECT nextval('item_ids') AS item_id, unnest($places::BIGINT[]) AS place, unnest($backs::BIGINT[]) AS back,
+SELECT item_id, $namespace, $session_id, place, item_json, type, role, call_id, text, $added_at, forever(), $run_id
+FROM (SELECT unnest($item_ids::BIGINT[]) AS item_id, unnest($places::BIGINT[]) AS place,
              unnest($items::VARCHAR[]) AS item_json, unnest($types::VARCHAR[]) AS type,
              unnest($roles::VARCHAR[]) AS role, unnest($call_ids::VARCHAR[]) AS call_id,
-             unnest($texts::VARCHAR[]) AS text)
-RETURNING item_id, place;
+             unnest($texts::VARCHAR[]) AS text);
 
 -- name: session_items_known
 -- The newest items of a session as it was known at a moment, newest first; all of them when $limit is NULL.

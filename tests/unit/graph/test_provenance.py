@@ -8,8 +8,7 @@ import pytest
 
 from agents_memory import Memory
 from agents_memory.errors import InvalidId, NotFound
-from agents_memory.store.database import Database
-from tests.storage import Clock, dump
+from tests.storage import Clock, broken_links, dump
 
 
 def test_the_chain_runs_from_the_newest_version_to_the_first_words(timed: Memory, clock: Clock) -> None:
@@ -95,21 +94,6 @@ def test_an_origin_that_is_no_id_is_refused_and_nothing_is_written(memory: Memor
 
 
 # -- the audit chain --------------------------------------------------------------------------------------------------
-
-
-def broken_links(database: Database) -> list[int]:
-    """The numbers of the audit rows whose hash is not that of their row and of the row before, worked out anew."""
-    broken = []
-    last: dict[str, tuple[int, str]] = {}
-    rows = sorted(dump(database)["audit"], key=lambda row: (row[1], row[0]))
-    for number, namespace, operation, ids, actor, recorded_at, commitment, previous, found in rows:
-        micros = round((recorded_at - datetime(1970, 1, 1)).total_seconds() * 1_000_000)  # noqa: DTZ001 - as stored
-        parts = [number, namespace, operation, ",".join(ids), actor or "", micros, commitment or "", previous]
-        expected = hashlib.sha256(chr(31).join(map(str, parts)).encode()).hexdigest()
-        if (number - 1, previous) != last.get(namespace, (0, "")) or found != expected:
-            broken.append(number)
-        last[namespace] = (number, found)
-    return broken
 
 
 def test_every_change_is_one_row_of_an_unbroken_chain(timed: Memory) -> None:

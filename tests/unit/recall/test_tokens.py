@@ -83,7 +83,8 @@ def test_things_that_differ_have_no_token_in_common(written, asked):
 
 def test_a_compound_gives_itself_and_its_parts():
     assert tokens("10.0.0.1") == ["10.0.0.1", "10", "0", "0", "1"]
-    assert tokens("src/main.py") == ["src/main.py", "src", "main", "py"]
+    assert tokens("src/main.py") == ["src/main.py", "main.py", "src", "main", "py"]
+    assert tokens("10.0.0.1:5672")[:2] == ["10.0.0.1:5672", "10.0.0.1"]
     assert tokens("getUserName")[1:] == ["get", "user", "name"]
 
 

@@ -44,7 +44,7 @@ def call(name: str, call_id: str = "c1", **arguments: Any) -> Any:
     return function_call(name, arguments, call_id=call_id)
 
 
-def agent(memory: Any, *steps: Any, name: str = "assistant", tools: Any = None, **options: Any) -> Agent[Any]:
+def agent(memory: Any, *steps: Any, name: str = "assistant", tools: Any = None, **options: Any) -> Any:
     """An agent with memory tools whose model answers with `steps`; a text is a final message."""
     script = [[assistant_message(step)] if isinstance(step, str) else step for step in steps]
     given = memory_tools(memory, **options) if tools is None else tools

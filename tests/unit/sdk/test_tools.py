@@ -1,6 +1,7 @@
 """The tools: reads are free, writes ask, and what cannot work is answered to the model."""
 
 import json
+from typing import Any
 
 import pytest
 from agents import FunctionTool
@@ -19,7 +20,7 @@ async def told(memory, step, **options):
 
 
 def test_an_agent_gets_reads_and_gated_writes_by_default(memory) -> None:
-    tools = {tool.name: tool for tool in memory_tools(memory)}
+    tools: dict[str, Any] = {tool.name: tool for tool in memory_tools(memory)}
 
     assert list(tools) == [*READS, *WRITES]
     assert all(isinstance(tool, FunctionTool) and tool.strict_json_schema for tool in tools.values())
@@ -28,7 +29,7 @@ def test_an_agent_gets_reads_and_gated_writes_by_default(memory) -> None:
 
 
 def test_further_tools_come_by_name_and_their_writes_are_gated(memory) -> None:
-    tools = {tool.name: tool for tool in memory_tools(memory, include=["about", "add_alias"])}
+    tools: dict[str, Any] = {tool.name: tool for tool in memory_tools(memory, include=["about", "add_alias"])}
 
     assert tools["about"].needs_approval is False
     assert callable(tools["add_alias"].needs_approval)
@@ -91,7 +92,7 @@ async def test_a_policy_can_let_a_write_through(memory) -> None:
         ("remember", {"content": "  "}, "invalid_input"),
         ("remember", {"content": "x", "pinned": True}, "invalid_input"),
         ("remember", {}, "invalid_input"),
-        ("remember", {"content": "x", "valid_from": "yesterday"}, "invalid_input"),
+        ("remember", {"content": "x", "valid_from": "yesterday"}, "invalid_time"),
         ("forget", {"fact_id": "f99"}, "not_found"),
         ("forget", {"fact_id": "12"}, "invalid_id"),
         ("unrelate", {"source": "a", "predicate": "b", "target": "c"}, "not_found"),
@@ -184,7 +185,7 @@ async def test_a_free_write_names_the_words_and_the_call_it_comes_from(memory, s
 
 async def test_a_call_that_became_possible_on_the_way_asks_again(memory) -> None:
     memory.remember("Bo owns ingest")
-    forgetting = next(tool for tool in memory_tools(memory) if tool.name == "forget")
+    forgetting: Any = next(tool for tool in memory_tools(memory) if tool.name == "forget")
     asked = []
 
     async def gate(context, arguments, call_id):

@@ -10,7 +10,7 @@ import pytest
 
 from agents_memory import Memory
 from agents_memory._ids import IdKind, to_number
-from agents_memory.errors import InvalidInput
+from agents_memory.errors import InvalidInput, StorageError
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions import items
 from agents_memory.sessions.live import conversations
@@ -119,6 +119,13 @@ class TestPlaces:
         found = self.after(memory, [said("q1"), called("c1"), answer("wait")], output("c1"), reloaded=reloaded)
 
         assert found == ["q1", "call c1", "wait", "call_output c1"]
+
+    def test_an_output_after_another_run_spoke_stands_next_to_its_call(self, memory: Memory, reloaded: bool) -> None:
+        add(memory, said("q1"), called("c1"), answer("said with the call"))
+
+        found = self.after(memory, [answer("of another run")], output("c1"), reloaded=reloaded)
+
+        assert found == ["q1", "call c1", "call_output c1", "said with the call", "of another run"]
 
     def test_a_reused_call_id_means_the_newest_call_that_waits(self, memory: Memory, reloaded: bool) -> None:
         before = [said("q1"), called("c"), said("q2"), called("c"), output("c"), said("q3")]
@@ -264,3 +271,40 @@ def test_sessions_not_touched_for_long_are_read_anew(memory: Memory) -> None:
     assert outline(memory) == ["a"]
     add(memory, said("b"))
     assert [session.items for session in memory.sessions()] == [2]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("session_append", {"items": ['{"role": "user", "content": "new"}']}),
+        ("session_pop", {}),
+        ("session_clear", {}),
+    ],
+)
+@pytest.mark.parametrize("session_id", ["s", "new"])
+def test_whatever_statement_fails_nothing_has_changed(
+    memory: Memory, name: str, arguments: dict[str, Any], session_id: str
+) -> None:
+    add(memory, said("q"), called("c"))
+    arguments = {"session_id": session_id, **arguments}
+    for failing in range(6):
+        fail_at(memory, failing)
+        with suppress(StorageError):
+            memory.call(name, arguments)
+            memory._database.on_statement = None
+            break
+        memory._database.on_statement = None
+        assert outline(memory) == ["q", "call c"]
+        assert [session.session_id for session in memory.sessions()] == ["s"]
+    else:
+        pytest.fail("it never succeeded")
+
+
+def fail_at(memory: Memory, number: int) -> None:
+    countdown = iter(range(number, -1, -1))
+
+    def on_statement(_: str) -> None:
+        if next(countdown, None) == 0:
+            raise StorageError("injected")
+
+    memory._database.on_statement = on_statement

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents_memory import Memory
+from agents_memory import Memory, operations
 from agents_memory.errors import NotFound
 from agents_memory.types import FactStatus
 
@@ -214,8 +214,6 @@ def test_every_question_is_one_statement(memory: Memory) -> None:
 
 
 def test_answers_travel_as_json(memory: Memory) -> None:
-    from agents_memory import operations
-
     memory.remember("Bo leads.", entities=["Bo"])
     remember(memory, "Cy follows.")
     say(memory, "s", "Bo")

@@ -1,7 +1,6 @@
 """The SQL views that people query: ids as shown everywhere, UTC times, NULL for an open end."""
 
 import json
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -55,14 +54,19 @@ def test_what_is_current_and_what_was(memory: Memory) -> None:
     )
     memory.remember("Far ahead.", valid_from="2999-01-01")
 
-    current = query(memory, "SELECT fact_id, content, entities, valid_from, valid_to, supersedes FROM current_facts")
-    history = query(memory, "SELECT fact_id, version, valid_to, closed_as FROM fact_history ORDER BY tx_from, fact_id")
+    current = query(
+        memory, "SELECT fact_id, content, entities, valid_from::DATE::VARCHAR, valid_to, supersedes FROM current_facts"
+    )
+    history = query(
+        memory,
+        "SELECT fact_id, version, valid_to::DATE::VARCHAR, closed_as FROM fact_history ORDER BY tx_from, fact_id",
+    )
     relations = query(memory, "SELECT source, predicate, target, valid_to, fact_id FROM current_relations")
 
-    assert current == [("f2", "Cy maintains ingest.", ["Bo", "ingest"], datetime(2026, 3, 1), None, "f1")]
+    assert current == [("f2", "Cy maintains ingest.", ["Bo", "ingest"], "2026-03-01", None, "f1")]
     assert history == [
         ("f1", 1, None, "superseded"),
-        ("f1", 2, datetime(2026, 3, 1), None),
+        ("f1", 2, "2026-03-01", None),
         ("f2", 1, None, None),
         ("f3", 1, None, None),
     ]

@@ -1,13 +1,8 @@
 -- The ground: namespaces, entities, facts, relations, their evidence and the audit chain.
 -- Times are UTC. An open end is forever(), a finite far date, so that comparisons need no NULL case.
--- Ids come from one sequence a kind and are never given twice.
+-- Ids count up from 1, a kind for itself, and are never given twice.
 
 CREATE MACRO forever() AS TIMESTAMP '9999-12-31 00:00:00';
-
-CREATE SEQUENCE fact_ids;
-CREATE SEQUENCE entity_ids;
-CREATE SEQUENCE relation_ids;
-CREATE SEQUENCE episode_ids;
 
 CREATE TABLE namespaces (
     namespace  VARCHAR PRIMARY KEY,

@@ -2,8 +2,6 @@
 -- An item that is popped or cleared is closed (removed_at), not deleted: evidence may cite it, and history can be read
 -- as of an earlier moment. A late output stands next to its call: place is the item_id it is read after.
 
-CREATE SEQUENCE item_ids;
-
 CREATE TABLE sessions (
     namespace  VARCHAR NOT NULL,
     session_id VARCHAR NOT NULL,
