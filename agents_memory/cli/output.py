@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -62,7 +63,9 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u20
 
 @contextmanager
 def opened(path: str, namespace: str) -> Iterator[Memory]:
-    """The memory of a command, closed when it is done."""
+    """The memory of a command, closed when it is done; a file that is not there is not made."""
+    if not Path(path).exists():
+        raise NotFound(f"There is no file {path!r}. Name the memory's file with --memory or $AGENTS_MEMORY.")
     with Memory.open(path, namespace=namespace) as memory:
         yield memory
 

@@ -1,0 +1,139 @@
+"""The commands that list, show and decide."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agents_memory import Memory
+from tests.support import run_command
+
+
+def approvals(file: str, *arguments: str) -> tuple[int, str]:
+    ran = run_command(["approvals", *arguments, "-m", file])
+    return ran.code, ran.out + ran.err
+
+
+def test_the_list_says_how_many_wait_and_since_when(file: str) -> None:
+    code, printed = approvals(file, "list")
+
+    assert code == 0
+    assert printed.splitlines()[0].startswith("2 waiting, oldest ")
+    assert [line.split()[0] for line in printed.splitlines()[2:]] == ["a1", "a2"]
+
+
+def test_an_empty_queue_says_so(tmp_path: Path) -> None:
+    Memory.open(tmp_path / "empty.duckdb").close()
+
+    assert approvals(str(tmp_path / "empty.duckdb"), "list") == (0, "Nothing waits for a decision.\n")
+
+
+def test_a_request_shows_its_change_and_its_words(file: str) -> None:
+    _, printed = approvals(file, "show", "a1")
+
+    assert "fact ended f1: Bo maintains the ingest service." in printed
+    assert "fact added: Cy maintains ingest." in printed
+    assert "Cy took over ingest." in printed
+
+
+def test_the_list_of_another_namespace_is_empty(file: str) -> None:
+    _, other = approvals(file, "list", "-n", "acme/osprey")
+    _, above = approvals(file, "list", "-n", "acme")
+
+    assert other == "Nothing waits for a decision.\n"
+    assert above.startswith("2 waiting")
+
+
+def test_an_approval_is_on_record_with_its_reviewer(file: str) -> None:
+    code, printed = approvals(file, "approve", "a1", "--by", "eve", "--reason", "Checked.")
+
+    assert (code, printed) == (0, "a1 is approved. Run n1 goes on when it is resumed.\n")
+    assert "approve by eve" in approvals(file, "show", "a1")[1]
+
+
+def test_a_second_reviewer_is_told_who_was_first(file: str) -> None:
+    approvals(file, "reject", "a1", "--by", "eve")
+
+    code, printed = approvals(file, "approve", "a1", "--by", "sam")
+
+    assert code == 4
+    assert printed.startswith("already_decided: ")
+    assert "eve" in printed
+
+
+def test_an_edit_changes_the_arguments_that_will_run(file: str) -> None:
+    code, _ = approvals(file, "edit", "a2", "--set", "content=Ada likes decaf.", "--by", "eve")
+
+    shown = json.loads(approvals(file, "show", "a2", "--json")[1])
+
+    assert code == 0
+    assert json.loads(shown["arguments"])["content"] == "Ada likes decaf."
+
+
+def test_an_edit_that_cannot_work_leaves_the_request_waiting(file: str) -> None:
+    code, printed = approvals(file, "edit", "a2", "--set", "colour=red", "--by", "eve")
+
+    assert code == 2
+    assert "colour" in printed
+    assert json.loads(approvals(file, "show", "a2", "--json")[1])["status"] == "pending"
+
+
+def test_an_edit_in_the_editor_is_shown_as_a_difference_and_asked(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "editor.py"
+    editor.write_text(
+        "import sys, pathlib\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text().replace('tea', 'mate'))"
+    )
+    monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
+    command = [sys.executable, "-m", "agents_memory.cli", "approvals", "edit", "a2", "--by", "eve", "-m", file]
+
+    no = subprocess.run(command, input="n\n", capture_output=True, text=True, check=False)
+    yes = subprocess.run(command, input="y\n", capture_output=True, text=True, check=False)
+
+    assert '+  "content": "Ada likes mate."' in no.stdout
+    assert no.returncode == 1
+    assert yes.returncode == 0
+    assert "a2 is approved" in yes.stdout
+
+
+def test_a_stale_preview_is_refused(file: str) -> None:
+    digest = json.loads(approvals(file, "show", "a1", "--json")[1])["preview"]["digest"]
+    with Memory.open(file, namespace="acme/kestrel") as memory:
+        memory.correct("f1", "Bob maintains the ingest service.")
+
+    code, printed = approvals(file, "approve", "a1", "--by", "eve", "--preview", digest)
+
+    assert code == 4
+    assert printed.startswith("stale_request: ")
+    assert "STALE" in approvals(file, "show", "a1")[1]
+
+
+def test_no_command_of_the_queue_imports_the_sdk(file: str) -> None:
+    code = (
+        "import sys\n"
+        "from agents_memory.cli import main\n"
+        f"sys.argv = ['agents-memory', 'approvals', sys.argv[1], *sys.argv[2:], '-m', {file!r}]\n"
+        "try:\n    main()\nfinally:\n    assert 'agents' not in sys.modules\n"
+    )
+    for arguments in (["list"], ["show", "a1"], ["approve", "a1", "--by", "eve"], ["reject", "a2", "--by", "eve"]):
+        ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+
+
+def test_json_is_the_operations_result(file: str) -> None:
+    listed = json.loads(approvals(file, "list", "--json")[1])
+
+    assert [(request["id"], request["tool"], request["status"]) for request in listed] == [
+        ("a1", "supersede", "pending"),
+        ("a2", "remember", "pending"),
+    ]
+
+
+def test_an_error_is_json_when_json_was_asked_for(file: str) -> None:
+    code, printed = approvals(file, "show", "a99", "--json")
+
+    assert code == 3
+    assert json.loads(printed)["error"]["code"] == "not_found"
