@@ -51,6 +51,8 @@ async def replay(conversation: dict[str, Any], memory: Memory) -> Tally:
     """Replay a conversation into a memory, a day at a time, and check it."""
     tally = Tally()
     store = RunStateStore(memory)
+    for speaker in conversation["speakers"]:
+        memory.remember(f"{speaker} takes part in {conversation['id']}.", entities=[speaker])
     for day in conversation["sessions"]:
         session_id = f"{conversation['id']}/session-{day['session']}"
         session = DuckDBSession(session_id, memory)
@@ -94,8 +96,8 @@ async def one_exchange(store: RunStateStore, session: DuckDBSession, user: str, 
 
 async def evening(store: RunStateStore, session: DuckDBSession, tally: Tally) -> None:
     """A reviewer decides what waits, and the runs of the day go on."""
-    for number, request in enumerate(await store.pending()):
-        choice = ("approve", "approve", "edit", "reject")[number % 4]
+    for request in await store.pending():
+        choice = ("approve", "approve", "edit", "reject")[tally.decided.total() % 4]
         arguments = json.loads(request.arguments)
         edited = {**arguments, "content": f"{arguments['content']} (checked)"} if choice == "edit" else None
         reason = {"reject": "Not worth keeping.", "edit": "Checked with the speaker."}.get(choice)
@@ -155,22 +157,13 @@ def report(conversation: dict[str, Any], memory: Memory, tally: Tally) -> None:
     print(f"{tally.turns} exchanges, {sum(tally.items.values())} items, {len(memory.sessions())} sessions")
     print(f"{tally.asked} writes asked for: {dict(tally.decided)}; nothing lost, no orphan, nothing twice")
     for speaker in conversation["speakers"]:
-        mentions = memory.sessions_mentioning(speaker) if known(memory, speaker) else ()
+        mentions = memory.sessions_mentioning(speaker)
         print(f"{speaker} is mentioned in {len(mentions)} sessions, {sum(m.items for m in mentions)} items")
     last = memory.sessions()[-1].session_id
     for fact in memory.facts_written(last):
         print(f"{last} wrote {fact.fact_id}, approved by {fact.approved_by}: {fact.content[:70]}")
     for hit in memory.recall(conversation["turns"][0]["text"], k=3).hits:
         print(f"recalled {hit.fact.id} ({hit.score:.2f}): {hit.fact.content[:70]}")
-
-
-def known(memory: Memory, name: str) -> bool:
-    """Whether an entity of that name exists."""
-    try:
-        memory.entity(name)
-    except LookupError:
-        return False
-    return True
 
 
 async def main() -> None:

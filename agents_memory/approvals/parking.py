@@ -46,7 +46,7 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
     words = _words(scope, arguments.session_id) if arguments.session_is_ours else None
     with scope.database.transaction() as tx:
         scope.writing(tx)
-        run_id = int(tx.one("new_run_id")["run_id"])
+        run_id = tx.new_id(IdKind.RUN)
         tx.run(
             "insert_run",
             run_id=run_id,
@@ -118,7 +118,7 @@ def _asked(verbs: Verbs, scope: Scope, call: CallToReview, session_id: str | Non
 
 def _ask(scope: Scope, tx: Transaction, run: Row, asked: list[_Asked], stopped: StoppedRun, words: int | None) -> None:
     keep_state(tx, run["run_id"], run["revision"], stopped)
-    numbers = [int(row["request_id"]) for row in tx.rows("new_request_ids", count=len(asked))]
+    numbers = tx.new_ids(IdKind.REQUEST, len(asked))
     tx.run(
         "insert_requests",
         request_ids=numbers,

@@ -122,7 +122,7 @@ def _found(row: Row) -> Resolved:
 def _create(scope: Scope, tx: Transaction, missing: dict[str, str]) -> dict[str, Resolved]:
     ids = tx.new_ids(IdKind.ENTITY, len(missing))
     names = list(missing.values())
-    tx.run("insert_entities", namespace=scope.namespace, entity_ids=list(ids), names=names, created_at=tx.now)
+    tx.run("insert_entities", namespace=scope.namespace, entity_ids=ids, names=names, created_at=tx.now)
     _give_names(scope, tx, list(zip(ids, names, missing, strict=True)))
     return {
         key: Resolved(entity_id=entity_id, name=name, created=True)

@@ -157,7 +157,7 @@ def _insert(
     run_id = scope.caller.run_id
     tx.run(
         "insert_session_items",
-        item_ids=list(ids),
+        item_ids=ids,
         namespace=key.namespace,
         session_id=key.session_id,
         places=places,

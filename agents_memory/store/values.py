@@ -24,7 +24,7 @@ def to_duckdb(value: Any) -> Any:
         return value.astimezone(UTC).replace(tzinfo=None)
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | range):
         return list(value)
     return value
 

@@ -1,0 +1,1 @@
+"""What anyone can test with: the conformance suites and the faults."""

@@ -156,13 +156,14 @@ class Memories(RuleBasedStateMachine):
     def done(self, verb: str, *arguments: object, **named: object) -> tuple[datetime, str, Outcome]:
         """The moment of the call, the id in its receipt, and its outcome in the oracle's words."""
         given = {name: value for name, value in named.items() if value is not None}
+        now = max(self.clock(), self.memory._database._last_moment + TICK)
         try:
             receipt: Receipt = getattr(self.here, verb)(*arguments, **given)
         except AgentsMemoryError as error:
-            return self.memory._database.now(), "", type(error)
+            return now, "", type(error)
         if receipt.id.startswith("f") and receipt.id not in self.ids:
             self.ids.append(receipt.id)
-        return self.memory._database.now(), receipt.id, f"{receipt.status.value} {receipt.id}"
+        return now, receipt.id, f"{receipt.status.value} {receipt.id}"
 
     @rule(hours=st.sampled_from([0, 0, 1, 30, 72, -20]))
     def let_time_pass(self, hours: int) -> None:
@@ -255,7 +256,7 @@ def run(examples: int, steps: int) -> None:
     clock = Clock(datetime(2026, 9, 1, tzinfo=UTC))
     with _clock.replaced_by(clock), Memory.open(":memory:") as memory:
         machine = type("Memories", (Memories,), {"memory": memory, "clock": clock})
-        run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(
             machine, settings=settings(max_examples=examples, stateful_step_count=steps, deadline=None)
         )
 

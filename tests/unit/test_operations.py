@@ -29,6 +29,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "relate": {"source": "Cy", "predicate": "knows", "target": "Bo"},
     "unrelate": {"source": "Cy", "predicate": "maintains", "target": "ingest"},
     "get_fact": {"fact_id": "f1"},
+    "list_facts": {"entity": "Cy", "limit": 5},
     "history": {"fact_id": "f1"},
     "provenance": {"fact_id": "f1"},
     "about": {"entity": "Cy", "hops": 2},
@@ -110,7 +111,7 @@ def test_what_is_text_stays_text_in_json(memory: Memory) -> None:
 
 
 def test_an_operation_that_there_is_not_is_not_found(memory: Memory) -> None:
-    with pytest.raises(NotFound, match="no operation 'remind'. Known: .*remember"):
+    with pytest.raises(NotFound, match=r"no operation 'remind'\. Known: .*remember"):
         memory.call("remind", {})
 
 

@@ -19,9 +19,8 @@ async def test_the_result_comes_back_from_another_thread() -> None:
 
 
 async def test_an_error_comes_back_as_it_was_raised() -> None:
-    with Memory.open(":memory:") as memory:
-        with pytest.raises(NotFound, match="f1"):
-            await in_thread(memory.get, "f1")
+    with Memory.open(":memory:") as memory, pytest.raises(NotFound, match="f1"):
+        await in_thread(memory.get, "f1")
 
 
 async def test_context_variables_are_seen_in_the_thread() -> None:

@@ -1,11 +1,3 @@
--- name: new_run_id
--- The id of a run about to be parked.
-SELECT nextval('run_ids') AS run_id;
-
--- name: new_request_ids
--- As many ids of requests as there are calls.
-SELECT nextval('request_ids') AS request_id FROM range($count);
-
 -- name: insert_run
 -- Park a run.
 INSERT INTO parked_runs (

@@ -11,7 +11,7 @@ from agents_memory.errors import AgentsMemoryError, InvalidInput, InvalidTime
 from agents_memory.types import Kind
 from tests.storage import Dump, dump
 
-NAIVE = datetime(2026, 3, 1, 9)
+NAIVE = datetime(2026, 3, 1, 9)  # noqa: DTZ001 - the point of it
 LATE = datetime.max.replace(tzinfo=UTC)
 OUTSIDE = datetime.max.replace(tzinfo=timezone(-timedelta(hours=12)))
 

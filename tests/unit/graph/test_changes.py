@@ -123,7 +123,7 @@ def test_learning_later_what_happened_in_between_takes_its_place(moved: Memory) 
 def test_a_fact_that_ended_already_cannot_be_superseded_and_its_successor_is_named(moved: Memory) -> None:
     before = dump(moved._database)
 
-    with pytest.raises(StaleVersion, match="superseded by f2. Supersede f2 instead") as refusal:
+    with pytest.raises(StaleVersion, match=r"superseded by f2\. Supersede f2 instead") as refusal:
         moved.supersede("f1", "Ben lives in Voss")
 
     assert refusal.value.details == {"fact_id": "f1", "superseded_by": "f2"}

@@ -318,3 +318,12 @@ def test_a_relation_that_does_not_hold_then_is_not_followed(chain: Memory) -> No
 def test_a_name_that_nobody_has_is_not_found(memory: Memory) -> None:
     with pytest.raises(NotFound, match="Check its spelling"):
         memory.about("Nobody")
+
+
+def test_a_relation_of_a_successor_ends_when_the_successor_does(memory: Memory) -> None:
+    fact = memory.remember("Cy is on call", valid_from="2027-01-01", valid_to="2027-03-01")
+
+    memory.supersede(fact.id, "Bo is on call", at="2027-02-01", relate=[("Bo", "is on", "call")])
+
+    (tie,) = memory.as_of(valid_at="2027-02-15").about("Bo").relations
+    assert (tie.valid_from, tie.valid_to) == (datetime(2027, 2, 1, tzinfo=UTC), datetime(2027, 3, 1, tzinfo=UTC))

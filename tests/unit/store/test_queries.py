@@ -38,7 +38,7 @@ def test_a_block_has_a_name_and_its_parameters() -> None:
 def test_every_block_says_its_purpose_in_its_first_line(statement: Statement) -> None:
     purpose = statement.sql.splitlines()[0]
 
-    assert re.fullmatch(r"-- [A-Z].+\.", purpose)
+    assert re.fullmatch(r"-- [A-Z].+", purpose)
 
 
 @pytest.mark.parametrize(

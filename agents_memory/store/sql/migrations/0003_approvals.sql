@@ -1,9 +1,6 @@
 -- The approval queue: parked runs, one request per undecided call, append-only decisions, and the effects of writes.
 -- The states and their moves are in agents_memory/approvals/moves.py; the CHECKs here name the same sets.
 
-CREATE SEQUENCE run_ids;
-CREATE SEQUENCE request_ids;
-
 -- session_is_ours: the conversation is kept in this file, so that a claim can take back what a lost attempt added to it.
 -- watermark: the last item of the session when the revision was first claimed.
 CREATE TABLE parked_runs (
