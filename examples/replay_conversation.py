@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from agents import Agent, RunConfig, Runner
 from agents.testing import ScriptedModel, assistant_message, function_call
@@ -26,6 +26,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from agents_memory import DuckDBSession, Memory, RunStateStore, memory_tools
 
 REMEMBER_EVERY = 6
+CHOICES: tuple[Literal["approve", "edit", "reject"], ...] = ("approve", "approve", "edit", "reject")
 QUIET = RunConfig(tracing_disabled=True)
 
 
@@ -97,7 +98,7 @@ async def one_exchange(store: RunStateStore, session: DuckDBSession, user: str, 
 async def evening(store: RunStateStore, session: DuckDBSession, tally: Tally) -> None:
     """A reviewer decides what waits, and the runs of the day go on."""
     for request in await store.pending():
-        choice = ("approve", "approve", "edit", "reject")[tally.decided.total() % 4]
+        choice = CHOICES[tally.decided.total() % len(CHOICES)]
         arguments = json.loads(request.arguments)
         edited = {**arguments, "content": f"{arguments['content']} (checked)"} if choice == "edit" else None
         reason = {"reject": "Not worth keeping.", "edit": "Checked with the speaker."}.get(choice)
