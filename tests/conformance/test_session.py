@@ -21,7 +21,8 @@ class OnDuckDB:
         with duckdb.connect(str(path)) as file:
             file.execute(
                 "INSERT INTO session_items_stored SELECT id, 'main', ?, id, ?, 'unknown', NULL, NULL, NULL, "
-                "TIMESTAMP '2026-01-01', forever(), NULL FROM (SELECT nextval('item_ids') AS id)",
+                "TIMESTAMP '2026-01-01', forever(), NULL "
+                "FROM (SELECT coalesce(max(item_id), 0) + 1 AS id FROM session_items_stored)",
                 [session_id, text],
             )
 
