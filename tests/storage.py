@@ -19,7 +19,7 @@ def dump(database: Database) -> Dump:
     """Every row of every table, in an order that does not depend on how it was written."""
     cursor = database._cursor()
     names = [row[0] for row in cursor.execute("SELECT table_name FROM duckdb_tables() ORDER BY table_name").fetchall()]
-    return {name: cursor.execute(f'SELECT * FROM "{name}" ORDER BY ALL').fetchall() for name in names}
+    return {name: sorted(cursor.execute(f'SELECT * FROM "{name}"').fetchall(), key=repr) for name in names}
 
 
 def broken_links(database: Database) -> list[int]:

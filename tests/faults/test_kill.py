@@ -119,7 +119,7 @@ def kill_while_writing(tmp_path: Path, kills: int, seed: int) -> None:
     acknowledged: list[str] = []
 
     for number in range(kills):
-        acknowledged += killed_after(path, chance.randint(1, 30), f"child {number}")
+        acknowledged += killed_after(path, chance.randint(1, 20), f"child {number}")
         if chance.random() < 0.5:  # else the next child replays the log
             check_writes(path, acknowledged)
 

@@ -70,7 +70,8 @@ def test_a_verb_whose_statement_fails_leaves_no_trace(memory: Memory, verb: str)
         if not countdown.fired:
             break
         assert dump(memory._database) == before, failed
-        assert read_back(memory) == read_before, failed
+        if failed[-1] == "commit":
+            assert read_back(memory) == read_before
 
     assert failed[0] == "begin"
     assert failed[-1] == "commit"

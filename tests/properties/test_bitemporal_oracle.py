@@ -57,7 +57,7 @@ class Oracle:
         first, last = start or now, end or FOREVER
         if last <= first:
             return InvalidTime
-        for row in self.facts:
+        for row in sorted(self.facts, key=lambda row: int(row.id[1:])):  # a correction may have made two the same
             if row.text == text and row.until == FOREVER and row.start < last and first < row.end:
                 if start is None and now < row.start:
                     self.close(row, now, start=now)
@@ -262,9 +262,9 @@ def run(examples: int, steps: int) -> None:
 
 
 def test_both_axes_agree_with_the_oracle() -> None:
-    run(examples=30, steps=20)
+    run(examples=15, steps=20)
 
 
 @pytest.mark.slow
 def test_both_axes_agree_with_the_oracle_at_length() -> None:
-    run(examples=300, steps=40)
+    run(examples=150, steps=40)
