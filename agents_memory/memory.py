@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypedDict, Unpack, cast
 
 from agents_memory import operations
 from agents_memory.config import DEFAULT_NAMESPACE, OPEN_WAIT_S, ROOT
@@ -43,6 +43,16 @@ When = datetime | date | str
 """A moment: an aware datetime, a date (midnight UTC), or either as an ISO 8601 string."""
 
 
+class Origin(TypedDict, total=False):
+    """Where a call comes from; see `Caller`."""
+
+    session_id: str | None
+    item_id: str | None
+    run_id: str | None
+    call_id: str | None
+    request_id: str | None
+
+
 class MemoryView:
     """A read-only look at a memory, now or as of another moment. Made by `Memory.as_of`."""
 
@@ -55,19 +65,26 @@ class MemoryView:
         """The namespace that is read, together with its ancestors."""
         return self._caller.namespace
 
-    def call(self, operation: str, arguments: Mapping[str, Any] | None = None, **origin: Any) -> Any:
+    def call(
+        self,
+        operation: str,
+        arguments: Mapping[str, Any] | None = None,
+        **origin: Unpack[Origin],
+    ) -> Any:
         """Do an operation of the catalogue by name; the typed verbs below are this call.
 
         Args:
             operation: Its name, such as `"remember"`.
             arguments: Its arguments; they are checked before anything happens.
-            **origin: Attributes of `Caller` that say where the call comes from, such as `session_id`.
+            **origin: Where the call comes from: the attributes of `Caller` that `Origin` names.
 
         Raises:
             InvalidInput: The arguments do not fit.
             Closed: The memory was closed.
         """
-        caller = replace(self._caller, **origin) if origin else self._caller
+        if origin.keys() - Origin.__annotations__.keys():
+            raise TypeError(f"a call comes from {sorted(Origin.__annotations__)}, not from {sorted(origin)}")
+        caller = replace(self._caller, **origin)
         return operations.call(self._database, caller, operation, arguments or {})
 
     def recall(self, query: str, *, k: int = 10, kinds: Iterable[Kind | str] | None = None) -> RecallResult:
@@ -443,7 +460,12 @@ class Memory(MemoryView):
         """Keep words verbatim as evidence; the same words from the same source are kept once."""
         return cast("Episode", self._do("add_episode", text=text, source=source, occurred_at=occurred_at))
 
-    def call(self, operation: str, arguments: Mapping[str, Any] | None = None, **origin: Any) -> Any:
+    def call(
+        self,
+        operation: str,
+        arguments: Mapping[str, Any] | None = None,
+        **origin: Unpack[Origin],
+    ) -> Any:
         """Do an operation of the catalogue by name; see `MemoryView.call`."""
         if self._is_closed:
             raise Closed("This memory was closed. Open it again.")

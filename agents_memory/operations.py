@@ -88,6 +88,8 @@ class Operation:
         Raises:
             InvalidInput: They do not fit; the message names each that does not, never its value.
         """
+        if not isinstance(arguments, Mapping):
+            raise InvalidInput(f"{self.name} takes an object of arguments, not {type(arguments).__name__}.")
         try:
             return self.arguments.model_validate(dict(arguments))
         except ValidationError as error:
@@ -118,8 +120,17 @@ def call(database: Database, caller: Caller, name: str, arguments: Mapping[str, 
 
 
 def call_json(database: Database, caller: Caller, name: str, arguments: str) -> str:
-    """`call` with JSON texts on both sides."""
-    result = call(database, caller, name, json.loads(arguments))
+    """`call` with JSON texts on both sides.
+
+    Raises:
+        InvalidInput: `arguments` is no JSON object.
+        AgentsMemoryError: Whatever the operation says.
+    """
+    try:
+        given = json.loads(arguments)
+    except ValueError:
+        raise InvalidInput(f"The arguments of {name} are no JSON text.") from None
+    result = call(database, caller, name, given)
     return json.dumps(operation_named(name).dump(result), ensure_ascii=False)
 
 

@@ -34,13 +34,13 @@ def remember(scope: Scope, arguments: Remember) -> Receipt:
         about = entities.resolve(scope, tx, arguments.entities)
         entity_ids = tuple(found.entity_id for found in about.values())
         changes = [found.as_change() for found in about.values()]
-        same = _same_fact(scope, tx, arguments.content, valid_from, arguments.valid_to)
+        interval = (valid_from, arguments.valid_to)
+        same = _same_fact(scope, tx, arguments.content, interval)
         if same is not None:
             return _reinforce(scope, tx, same, arguments, entity_ids, changes)
         written = versions.insert(scope, tx, _first_draft(arguments, valid_from, entity_ids))
         changes.append(written.as_change(Effect.FACT_ADDED))
         _keep_evidence(scope, tx, arguments, written.fact_id, written.version, reinforces=False)
-        interval = (valid_from, arguments.valid_to)
         changes += relations.begin_all(scope, tx, arguments.relate, interval, fact_id=written.fact_id)
         _audit(scope, tx, "remember", written)
     return Receipt(status=Status.CREATED, id=written.id, version=written.version, changes=tuple(changes))
@@ -71,9 +71,12 @@ def supersede(scope: Scope, arguments: Supersede) -> Receipt:
         changes.append(written.as_change(Effect.FACT_ADDED))
         changes += relations.end_all(scope, tx, arguments.unrelate, moment)
         changes += relations.begin_all(scope, tx, arguments.relate, (moment, row["valid_to"]), fact_id=written.fact_id)
-        changes += relations.still_stated(tx, row["fact_id"])
+        kept = relations.still_stated(tx, row["fact_id"])
         _audit(scope, tx, "supersede", written, arguments.fact_id)
-    return Receipt(status=Status.SUPERSEDED, id=written.id, version=written.version, changes=tuple(changes))
+        note = _join_notes(relations.kept_note(kept), _same_note(scope, tx, written, (moment, row["valid_to"])))
+    return Receipt(
+        status=Status.SUPERSEDED, id=written.id, version=written.version, changes=(*changes, *kept), note=note
+    )
 
 
 def correct(scope: Scope, arguments: Correct) -> Receipt:
@@ -101,7 +104,8 @@ def correct(scope: Scope, arguments: Correct) -> Receipt:
         changes += relations.retract_all(scope, tx, arguments.unrelate, interval)
         changes += relations.begin_all(scope, tx, arguments.relate, interval, fact_id=written.fact_id)
         _audit(scope, tx, "correct", written)
-    return Receipt(status=Status.CORRECTED, id=written.id, version=written.version, changes=tuple(changes))
+        note = _same_note(scope, tx, written, interval)
+    return Receipt(status=Status.CORRECTED, id=written.id, version=written.version, changes=tuple(changes), note=note)
 
 
 def forget(scope: Scope, arguments: Forget) -> Receipt:
@@ -163,16 +167,27 @@ def _successor(row: Row, arguments: Supersede, moment: datetime, entity_ids: tup
 
 
 def _same_fact(
-    scope: Scope, tx: Transaction, content: str, valid_from: datetime, valid_to: datetime | None
+    scope: Scope, tx: Transaction, content: str, interval: relations.Interval, besides: int | None = None
 ) -> Row | None:
     return tx.one_or_none(
         "same_fact",
         content_key=content_key(content),
         namespace=scope.namespace,
-        valid_from=valid_from,
-        valid_to=valid_to,
-        besides=None,
+        valid_from=interval[0],
+        valid_to=interval[1],
+        besides=besides,
     )
+
+
+def _same_note(scope: Scope, tx: Transaction, written: Written, interval: relations.Interval) -> str | None:
+    same = _same_fact(scope, tx, written.content, interval, besides=written.fact_id)
+    if same is None:
+        return None
+    return f"{to_text(IdKind.FACT, same['fact_id'])} says the same over a time that overlaps. Forget one of the two."
+
+
+def _join_notes(*notes: str | None) -> str | None:
+    return " ".join(note for note in notes if note is not None) or None
 
 
 def _reinforce(

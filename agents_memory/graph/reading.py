@@ -90,7 +90,7 @@ def about(scope: Scope, arguments: AboutEntity) -> About:
         entity=names[start],
         neighbours=tuple(Neighbour(entity=names[key], hops=count) for key, count in hops.items() if key != start),
         facts=tuple(fact_from_row(row, valid_at, known_at) for row in _nearest_first(facts, hops)),
-        relations=tuple(relation_from_row(row) for row in relations),
+        relations=tuple(relation_from_row(row, known_at) for row in relations),
     )
 
 

@@ -83,11 +83,14 @@ def retract_all(scope: Scope, tx: Transaction, triples: Iterable[Triple], interv
 
 
 def retract_stated(scope: Scope, tx: Transaction, fact_id: int) -> list[Change]:
-    """Stop believing the relations that a fact states."""
-    rows = tx.rows("relations_of_fact", fact_id=fact_id)
-    for row in rows:
-        _close(scope, tx, row, "retracted")
-    return [Change(effect=Effect.RELATION_RETRACTED, id=_id(row), text=_text(row)) for row in rows]
+    """Stop believing the relations that a fact states and nothing else does."""
+    changes = []
+    for row in tx.rows("relations_of_fact", fact_id=fact_id):
+        effect = Effect.RELATION_KEPT if row["is_stated_elsewhere"] else Effect.RELATION_RETRACTED
+        if effect is Effect.RELATION_RETRACTED:
+            _close(scope, tx, row, "retracted")
+        changes.append(Change(effect=effect, id=_id(row), text=_text(row)))
+    return changes
 
 
 def still_stated(tx: Transaction, fact_id: int) -> list[Change]:
@@ -96,6 +99,12 @@ def still_stated(tx: Transaction, fact_id: int) -> list[Change]:
     return [
         Change(effect=Effect.RELATION_KEPT, id=_id(row), text=_text(row)) for row in rows if row["valid_to"] is None
     ]
+
+
+def kept_note(kept: Iterable[Change]) -> str | None:
+    """What to do about relations that an ended fact stated."""
+    ids = ", ".join(change.id for change in kept if change.id is not None)
+    return f"Still believed: {ids}. Unrelate what ended, too." if ids else None
 
 
 def _begin(
@@ -109,6 +118,8 @@ def _begin(
         if row["namespace"] != scope.namespace or not _overlap((row["valid_from"], row["valid_to"]), interval):
             continue
         if row["valid_from"] <= interval[0]:
+            if fact_id != row["fact_id"]:
+                tx.run("restate_relation", relation_id=row["relation_id"], fact_id=fact_id, recorded_at=tx.now)
             return row, [*changes, Change(effect=Effect.RELATION_KEPT, id=_id(row), text=" ".join(triple))]
         interval = (interval[0], row["valid_from"])  # until the one that is known already goes on
         break

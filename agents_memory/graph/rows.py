@@ -24,7 +24,7 @@ def fact_from_row(row: Row, valid_at: datetime, known_at: datetime) -> Fact:
         valid_from=row["valid_from"],
         valid_to=row["valid_to"],
         tx_from=row["tx_from"],
-        tx_to=row["tx_to"],
+        tx_to=_known_end(row["tx_to"], known_at),
         is_current=_holds(row, valid_at, known_at),
         supersedes=optional_id(IdKind.FACT, row["supersedes"]),
     )
@@ -32,7 +32,7 @@ def fact_from_row(row: Row, valid_at: datetime, known_at: datetime) -> Fact:
 
 def version_from_row(row: Row, valid_at: datetime, known_at: datetime) -> FactVersion:
     """A version of a fact with why it came and why it went, as far as was known then."""
-    ended = row["tx_to"] is not None and row["tx_to"] <= known_at
+    ended = _known_end(row["tx_to"], known_at) is not None
     return FactVersion(
         fact=fact_from_row(row, valid_at, known_at),
         change=row["change"],
@@ -44,7 +44,7 @@ def version_from_row(row: Row, valid_at: datetime, known_at: datetime) -> FactVe
     )
 
 
-def relation_from_row(row: Row) -> Relation:
+def relation_from_row(row: Row, known_at: datetime) -> Relation:
     """A relation with the names of its two ends."""
     return Relation(
         id=to_text(IdKind.RELATION, row["relation_id"]),
@@ -56,7 +56,7 @@ def relation_from_row(row: Row) -> Relation:
         valid_from=row["valid_from"],
         valid_to=row["valid_to"],
         tx_from=row["tx_from"],
-        tx_to=row["tx_to"],
+        tx_to=_known_end(row["tx_to"], known_at),
         fact_id=optional_id(IdKind.FACT, row["fact_id"]),
     )
 
@@ -75,6 +75,11 @@ def entity_from_row(row: Row) -> Entity:
 def optional_id(kind: IdKind, number: int | None) -> str | None:
     """The id as text, or None where there is none."""
     return None if number is None else to_text(kind, number)
+
+
+def _known_end(moment: datetime | None, known_at: datetime) -> datetime | None:
+    """The end of belief, when it had come by then: what lay ahead was not known."""
+    return moment if moment is not None and moment <= known_at else None
 
 
 def _holds(row: Row, valid_at: datetime, known_at: datetime) -> bool:

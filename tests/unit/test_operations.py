@@ -138,3 +138,14 @@ def test_the_catalogue_cannot_be_changed() -> None:
 
     with pytest.raises(AttributeError):
         change()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '"f1"', "null"])
+def test_arguments_that_are_no_json_object_are_refused(text: str) -> None:
+    with Memory.open(":memory:") as memory, pytest.raises(InvalidInput):
+        operations.call_json(memory._database, memory._caller, "get_fact", text)
+
+
+def test_a_call_cannot_say_that_it_comes_from_another_namespace() -> None:
+    with Memory.open(":memory:", namespace="mine") as memory, pytest.raises(TypeError, match="comes from"):
+        memory.call("remember", {"content": "Cy likes tea."}, namespace="yours")  # type: ignore[call-arg]

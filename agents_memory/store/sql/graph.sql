@@ -122,13 +122,26 @@ SELECT * FROM relation_versions
 WHERE source_id = $source_id AND target_id = $target_id AND list_contains($visible, namespace) AND tx_to = forever()
 ORDER BY valid_from, relation_id;
 
+-- name: restate_relation
+-- A relation that was known already was stated again.
+INSERT INTO relation_evidence VALUES ($relation_id, $fact_id, $recorded_at);
+
 -- name: relations_of_fact
--- The believed relations that a fact states, with the names of their ends.
-SELECT r.*, s.name AS source, t.name AS target
-FROM relation_versions r
+-- The believed relations that a fact states, with the names of their ends, and whether anything else states them too.
+WITH stated AS (
+    SELECT r.*, [r.fact_id] || coalesce((
+        SELECT list(x.fact_id) FROM relation_evidence x WHERE x.relation_id = r.relation_id), []) AS stated_by
+    FROM relation_versions r WHERE r.tx_to = forever()
+)
+SELECT r.* EXCLUDE (stated_by), s.name AS source, t.name AS target,
+       len(r.stated_by) > list_count(r.stated_by) OR EXISTS (
+           SELECT 1 FROM fact_versions f
+           WHERE list_contains(r.stated_by, f.fact_id) AND f.fact_id <> $fact_id AND f.tx_to = forever()
+       ) AS is_stated_elsewhere
+FROM stated r
 JOIN entities s ON s.entity_id = r.source_id
 JOIN entities t ON t.entity_id = r.target_id
-WHERE r.fact_id = $fact_id AND r.tx_to = forever()
+WHERE list_contains(r.stated_by, $fact_id)
 ORDER BY r.relation_id;
 
 -- name: relations_among

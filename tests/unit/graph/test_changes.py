@@ -221,6 +221,7 @@ def test_history_says_what_was_believed_when_and_why_it_changed(corrected: Memor
 def test_history_as_known_earlier_ends_there(corrected: Memory) -> None:
     (only,) = corrected.as_of(known_at="2027-05-01").history("f1")
 
+    assert only.fact.tx_to is None
     assert (only.fact.content, only.closed_as, only.closed_by, only.close_reason) == (
         "The team picked PostgreSQL",
         None,

@@ -327,3 +327,46 @@ def test_a_relation_of_a_successor_ends_when_the_successor_does(memory: Memory) 
 
     (tie,) = memory.as_of(valid_at="2027-02-15").about("Bo").relations
     assert (tie.valid_from, tie.valid_to) == (datetime(2027, 2, 1, tzinfo=UTC), datetime(2027, 3, 1, tzinfo=UTC))
+
+
+def test_a_relation_that_two_facts_state_outlives_one_of_them(timed: Memory, clock: Clock) -> None:
+    triple = ("Cy", "maintains", "ingest")
+    first = timed.remember("Cy maintains ingest.", relate=[triple]).id
+    second = timed.remember("Ingest is Cy's.", relate=[triple]).id
+
+    kept = timed.forget(first)
+    still = timed.about("ingest").relations
+    gone = timed.forget(second)
+
+    assert [change.effect for change in kept.changes] == ["fact forgotten", "relation kept"]
+    assert [relation.source for relation in still] == ["Cy"]
+    assert [change.effect for change in gone.changes] == ["fact forgotten", "relation retracted"]
+    assert timed.about("ingest").relations == ()
+
+
+def test_a_relation_that_was_also_related_by_itself_outlives_the_fact_that_stated_it(timed: Memory) -> None:
+    fact = timed.remember("Cy maintains ingest.", relate=[("Cy", "maintains", "ingest")]).id
+    timed.relate("Cy", "maintains", "ingest")
+
+    timed.forget(fact)
+
+    assert [relation.source for relation in timed.about("ingest").relations] == ["Cy"]
+
+
+def test_superseding_says_which_relations_are_still_believed(timed: Memory, clock: Clock) -> None:
+    fact = timed.remember("Bo maintains ingest.", relate=[("Bo", "maintains", "ingest")]).id
+    clock.move(days=1)
+
+    receipt = timed.supersede(fact, "Cy maintains ingest.")
+
+    assert receipt.note == "Still believed: r1. Unrelate what ended, too."
+
+
+def test_a_change_into_what_another_fact_says_is_noted(timed: Memory, clock: Clock) -> None:
+    timed.remember("Cy maintains ingest.")
+    wrong = timed.remember("Bo maintains ingest.").id
+
+    receipt = timed.correct(wrong, "cy maintains ingest")
+
+    assert receipt.note is not None
+    assert receipt.note.startswith("f1 says the same")

@@ -10,6 +10,7 @@ from agents.testing import ModelStep
 from pydantic import BaseModel
 
 from agents_memory import Memory
+from agents_memory._threads import in_thread
 from agents_memory.errors import CannotResume, InvalidInput, InvalidTransition, LeaseLost, NotFound, Undecided
 from agents_memory.sdk.run_states import RunStateStore
 from agents_memory.sdk.session import DuckDBSession
@@ -382,7 +383,8 @@ async def test_a_resume_that_lost_its_claim_stops_and_writes_nothing(memory, ses
     waiting = await parked(memory, session=session)
 
     async def robbed(_call):
-        memory._database._cursor().execute("UPDATE parked_runs SET fence = fence + 1")
+        await in_thread(memory.call, "release_run", {"run_id": waiting.id, "fence": 1})
+        await in_thread(memory.call, "claim_run", {"run_id": waiting.id, "owner": "elsewhere:1:x"})
         await asyncio.Event().wait()
 
     slow = agent(memory)
@@ -390,7 +392,9 @@ async def test_a_resume_that_lost_its_claim_stops_and_writes_nothing(memory, ses
     with pytest.raises(LeaseLost):
         await resume(store, waiting.id, slow, session=None, context=None, run_config=None, hooks=None, lease_s=0.03)
 
-    assert (await store.get(waiting.id)).status == "resuming"
+    assert (await store.get(waiting.id)).attempt == 2
+    with pytest.raises(InvalidTransition, match="elsewhere"):
+        await store.resume(waiting.id, agent(memory, "done"))
 
 
 async def test_the_apps_own_hooks_are_called(memory, session, store) -> None:

@@ -85,6 +85,13 @@ CREATE TABLE relation_versions (
     PRIMARY KEY (relation_id, version)
 );
 
+-- Each time a relation that was known already was stated again: by a fact, or by nobody's fact.
+CREATE TABLE relation_evidence (
+    relation_id BIGINT NOT NULL,
+    fact_id     BIGINT,
+    recorded_at TIMESTAMP NOT NULL
+);
+
 -- Verbatim evidence, or a reference to a session item.
 CREATE TABLE episodes (
     episode_id  BIGINT PRIMARY KEY,
