@@ -224,7 +224,11 @@ class _Attempt:
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(self.claim.lease_s / 3)
-            await self.store.call("renew_lease", lease_s=self.claim.lease_s, **self.held)
+            try:
+                await self.store.call("renew_lease", lease_s=self.claim.lease_s, **self.held)
+            except AgentsMemoryError as error:
+                if not error.retryable:
+                    raise  # a retryable one has two more beats before the lease is over
 
 
 def _check_tools(claim: Claim, items: list[ToolApprovalItem]) -> None:

@@ -382,9 +382,12 @@ async def test_a_resume_that_lost_its_claim_stops_and_writes_nothing(memory, ses
 
     waiting = await parked(memory, session=session)
 
+    def rob():
+        memory.call("release_run", {"run_id": waiting.id, "fence": 1})
+        memory.call("claim_run", {"run_id": waiting.id, "owner": "elsewhere:1:x"})
+
     async def robbed(_call):
-        await in_thread(memory.call, "release_run", {"run_id": waiting.id, "fence": 1})
-        await in_thread(memory.call, "claim_run", {"run_id": waiting.id, "owner": "elsewhere:1:x"})
+        await in_thread(rob)
         await asyncio.Event().wait()
 
     slow = agent(memory)
