@@ -249,6 +249,10 @@ class Memory(MemoryView):
         caller = replace(self._caller, namespace=check_namespace(namespace), writer=writer)
         return Memory(self._database, caller, owns=False)
 
+    def shares_file_with(self, other: Memory) -> bool:
+        """Whether both are handles on one file."""
+        return self._database is other._database
+
     def as_of(self, *, valid_at: When | None = None, known_at: When | None = None) -> MemoryView:
         """A read-only view of another moment; an axis that is left out stands at now.
 

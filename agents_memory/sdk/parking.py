@@ -48,10 +48,10 @@ def call_of(item: ToolApprovalItem, result: RunResult | RunResultStreaming) -> d
 
 def home_of(session: Session | None, memory: Memory) -> Memory | None:
     """The memory that a conversation is kept in, when that is the file of `memory` and its namespace or below."""
-    if not isinstance(session, DuckDBSession) or session._memory._database is not memory._database:
+    if not isinstance(session, DuckDBSession) or not session.memory.shares_file_with(memory):
         return None
-    above, namespace = memory.namespace, session._memory.namespace
-    return session._memory if above in {ROOT, namespace} or namespace.startswith(f"{above}/") else None
+    above, namespace = memory.namespace, session.memory.namespace
+    return session.memory if above in {ROOT, namespace} or namespace.startswith(f"{above}/") else None
 
 
 def _is_undecided(result: RunResult | RunResultStreaming, item: ToolApprovalItem) -> bool:

@@ -216,7 +216,7 @@ class _Attempt:
     async def _run(
         self, state: RunState[Any], context: Any, run_config: RunConfig | None, hooks: RunHooks[Any]
     ) -> RunResult:
-        current_run.set(CurrentRun(run_id=self.claim.run.id, fence=self.claim.fence))
+        current_run.set(CurrentRun(run_id=self.claim.run.id, fence=self.claim.fence, memory=self.store.memory))
         return await Runner.run(
             self.agent, state, context=context, run_config=run_config, hooks=hooks, session=self.session
         )

@@ -18,7 +18,7 @@ from agents_memory import _threads
 from agents_memory.config import DEFAULT_NAMESPACE
 from agents_memory.errors import Closed
 from agents_memory.memory import Memory
-from agents_memory.sdk.current import current_run
+from agents_memory.sdk.current import run_kept_with
 from agents_memory.sessions.arguments import check_session_id
 from agents_memory.sessions.encoding import from_json, to_json
 
@@ -71,6 +71,11 @@ class DuckDBSession:
             self._memory = memory if namespace is None else memory.at_namespace(namespace)
         self._is_closed = False
 
+    @property
+    def memory(self) -> Memory:
+        """The memory that it is kept in."""
+        return self._memory
+
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The newest items, oldest of them first.
 
@@ -92,6 +97,7 @@ class DuckDBSession:
         """Add a batch at the end, all of it or nothing.
 
         Raises:
+            LeaseLost: They come from a resumed run that somebody else has claimed meanwhile; nothing was written.
             NotJson: An item holds something that is no JSON data; nothing was written. It is a `TypeError`, too.
         """
         self._check_open()
@@ -116,7 +122,12 @@ class DuckDBSession:
             self._owned.close()
 
     def _append(self, items: Sequence[TResponseInputItem]) -> None:
-        self._call("session_append", items=[to_json(item) for item in items])
+        texts = [to_json(item) for item in items]
+        run = run_kept_with(self._memory)
+        if run is None:
+            self._call("session_append", items=texts)
+        else:
+            self._call("session_append", items=texts, run_id=run.run_id, fence=run.fence)
 
     def _read(self, limit: int | None) -> list[TResponseInputItem]:
         window = limit
@@ -127,13 +138,9 @@ class DuckDBSession:
                 return items if limit is None else items[max(len(items) - limit, 0) :]
             window *= 2  # some texts were unreadable, and the limit counts items
 
-    def _call(self, operation: str, **arguments: Any) -> Any:
-        run = current_run.get()
+    def _call(self, operation: str, *, run_id: str | None = None, **arguments: Any) -> Any:
         return self._memory.call(
-            operation,
-            {"session_id": self.session_id, **arguments},
-            session_id=self.session_id,
-            run_id=None if run is None else run.run_id,
+            operation, {"session_id": self.session_id, **arguments}, session_id=self.session_id, run_id=run_id
         )
 
     def _check_open(self) -> None:

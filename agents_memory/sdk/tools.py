@@ -23,7 +23,7 @@ from agents_memory.errors import AgentsMemoryError, InvalidInput
 from agents_memory.memory import Memory
 from agents_memory.operations import Operation, Risk, operation_named
 from agents_memory.recall.fence import fence
-from agents_memory.sdk.current import current_run
+from agents_memory.sdk.current import run_kept_with
 from agents_memory.sdk.schemas import tool_schema
 from agents_memory.types import Performed, Trial
 
@@ -125,9 +125,10 @@ class MemoryCall:
         return fence(_json(_compact(self.operation.dump(result))))
 
     async def _perform(self, context: ToolContext[Any], arguments: dict[str, Any], *, approved: bool) -> str:
-        session, run = self._session_for(context), current_run.get()
+        memory, session = self.memory_for(context), self._session_for(context)
+        run = run_kept_with(memory)
         done: Performed = await in_thread(
-            self.memory_for(context).call,
+            memory.call,
             "perform",
             {
                 "operation": self.operation.name,
@@ -142,13 +143,14 @@ class MemoryCall:
         return _json(_compact(_said(done, approved=approved)))
 
     async def _tried(self, context: RunContextWrapper[Any], arguments: dict[str, Any]) -> Trial:
-        run = current_run.get()
+        memory = self.memory_for(context)
+        run = run_kept_with(memory)
         asked = {
             "operation": self.operation.name,
             "arguments": arguments,
             "run_id": None if run is None else run.run_id,
         }
-        return cast("Trial", await in_thread(self.memory_for(context).call, "try_call", asked))
+        return cast("Trial", await in_thread(memory.call, "try_call", asked))
 
     def _session_for(self, context: RunContextWrapper[Any]) -> HasSessionId | None:
         if self.session is None or hasattr(self.session, "session_id"):

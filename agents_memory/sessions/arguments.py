@@ -36,6 +36,7 @@ class AppendItems(OneSession):
     """Add items at the end of a session."""
 
     items: tuple[Annotated[str, Field(strict=True)], ...] = Field(description="The items, each as a JSON text.")
+    fence: int | None = Field(default=None, strict=True, description="The claim of the resumed run they come from.")
 
 
 class ReadItems(OneSession):

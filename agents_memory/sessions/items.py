@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import dropwhile
 
 from agents_memory._ids import IdKind, to_number, to_text
-from agents_memory.errors import InvalidInput
+from agents_memory.errors import InvalidInput, LeaseLost
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import AppendItems, OneSession, ReadItems
 from agents_memory.sessions.conversation import Conversation, Entry
@@ -24,6 +24,7 @@ def session_append(scope: Scope, arguments: AppendItems) -> tuple[str, ...]:
 
     Raises:
         InvalidInput: An item is no JSON; nothing was written.
+        LeaseLost: They come from a resumed run that somebody else has claimed meanwhile; nothing was written.
     """
     if not arguments.items:
         return ()
@@ -31,6 +32,7 @@ def session_append(scope: Scope, arguments: AppendItems) -> tuple[str, ...]:
     key = Key(scope.namespace, arguments.session_id)
     with scope.database.transaction() as tx:
         scope.writing(tx)
+        _check_claim(scope, tx, arguments.fence)
         known = _known(scope).get(key)
         if not known.exists:
             tx.run("insert_session", namespace=key.namespace, session_id=key.session_id, created_at=tx.now)
@@ -147,6 +149,14 @@ def _extract(index: int, item: str) -> Extract:
         return extract(from_json(item))
     except ValueError:
         raise InvalidInput(f"items[{index}] is no JSON text; nothing was written.") from None
+
+
+def _check_claim(scope: Scope, tx: Transaction, fence: int | None) -> None:
+    run_id = scope.caller.run_id
+    if fence is None or run_id is None:
+        return
+    if tx.one_or_none("held_run", run_id=to_number(IdKind.RUN, run_id), fence=fence) is None:
+        raise LeaseLost(f"{run_id} was claimed by somebody else. Nothing was added to its session.", run_id=run_id)
 
 
 def _insert(

@@ -12,7 +12,7 @@ from agents.testing import assistant_message
 
 from agents_memory import DuckDBSession, Memory
 from agents_memory._threads import in_thread
-from agents_memory.errors import Closed, InvalidInput
+from agents_memory.errors import Closed, InvalidInput, LeaseLost
 from agents_memory.sdk.current import CurrentRun, current_run
 from agents_memory.testing.session_conformance import said, texts
 from agents_memory.testing.session_runs import (
@@ -82,16 +82,27 @@ async def test_two_runs_parked_in_one_session_each_get_their_output(memory: Memo
     ]  # fmt: skip
 
 
-async def test_what_a_resumed_run_adds_names_the_run(memory: Memory) -> None:
+async def test_a_resume_that_lost_its_claim_adds_nothing(memory: Memory) -> None:
     session = DuckDBSession("s", memory)
     await session.add_items([said("before")])
-    token = current_run.set(CurrentRun(run_id="n7", fence=1))
-    await session.add_items([said("during")])
+    token = current_run.set(CurrentRun(run_id="n7", fence=1, memory=memory))
+    with pytest.raises(LeaseLost):
+        await session.add_items([said("during")])
     current_run.reset(token)
 
-    rows = memory._database._cursor().execute("SELECT text, run_id FROM session_items ORDER BY position").fetchall()
+    assert await session.get_items() == [said("before")]
 
-    assert rows == [("before", None), ("during", "n7")]
+
+async def test_a_claim_says_nothing_about_a_session_in_another_file(memory: Memory) -> None:
+    with Memory.open(":memory:") as other:
+        session = DuckDBSession("s", memory)
+        token = current_run.set(CurrentRun(run_id="n7", fence=1, memory=other))
+        await session.add_items([said("during")])
+        current_run.reset(token)
+
+        rows = memory._database._cursor().execute("SELECT text, run_id FROM session_items").fetchall()
+
+    assert rows == [("during", None)]
 
 
 async def test_every_use_after_close_says_closed(memory: Memory) -> None:
