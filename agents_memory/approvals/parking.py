@@ -36,7 +36,7 @@ class _Asked:
 
 
 def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
-    """Park a run.
+    """Park a run. One whose very state waits already, in the same conversation, is not parked a second time.
 
     Raises:
         InvalidInput: The handle stands above every namespace.
@@ -46,6 +46,11 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
     words = _words(scope, arguments.session_id) if arguments.session_is_ours else None
     with scope.database.transaction() as tx:
         scope.writing(tx)
+        again = tx.one_or_none(
+            "run_of_state", namespace=scope.namespace, session_id=arguments.session_id, digest=arguments.digest
+        )
+        if again is not None:
+            return run_from_row(one_run(scope, to_text(IdKind.RUN, again["run_id"])))
         run_id = tx.new_id(IdKind.RUN)
         tx.run(
             "insert_run",

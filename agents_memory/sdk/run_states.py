@@ -45,6 +45,8 @@ class RunStateStore:
     ) -> ParkedRun:
         """Keep a run that stopped, with one approval request per call that waits. The process may end afterwards.
 
+        Parking the same result again gives the run that is parked already.
+
         The application's context is not kept: whoever resumes passes a fresh one.
 
         Args:

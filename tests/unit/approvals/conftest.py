@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agents_memory import Memory, _clock
+from agents_memory.approvals.calls import digest_of
 from agents_memory.types import ParkedRun
 from tests.storage import Clock
 
@@ -38,6 +39,7 @@ class Queue:
     def park(self, *calls: dict[str, Any], session_id: str | None = "conv", **given: Any) -> ParkedRun:
         arguments = {
             **SAVED,
+            "digest": digest_of(json.dumps(calls)),
             "starting_agent": "assistant",
             "current_agent": "assistant",
             "session_id": session_id,

@@ -111,3 +111,20 @@ def test_nothing_is_parked_above_every_namespace(memory) -> None:
 
     with Memory.open(":memory:", namespace="") as above, pytest.raises(InvalidInput):
         Queue(above).park(a_call(content="x"))
+
+
+def test_a_state_that_waits_already_is_not_parked_again(queue) -> None:
+    first = queue.park(a_call(content="Cy likes tea"))
+
+    again = queue.park(a_call(content="Cy likes tea"))
+
+    assert again == first
+    assert [request.id for request in queue.pending()] == ["a1"]
+
+
+def test_the_same_words_in_another_conversation_are_another_run(queue) -> None:
+    first = queue.park(a_call(content="Cy likes tea"))
+
+    other = queue.park(a_call(content="Cy likes tea"), session_id="other")
+
+    assert other.id != first.id
