@@ -98,7 +98,7 @@ class MemoryView:
         Returns:
             The hits, each with why it was found; an empty result says why it is empty.
         """
-        given = None if kinds is None else list(kinds)
+        given = None if kinds is None else _listed(kinds)
         return cast("RecallResult", self._do("recall", query=query, k=k, kinds=given))
 
     def get(self, fact_id: str) -> Fact:

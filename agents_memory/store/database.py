@@ -87,6 +87,7 @@ class Transaction(_Runner):
         self._doomed: BaseException | None = None
         self._last_ids: dict[str, int] | None = None
         self.is_open = True
+        self.is_commit_sent = False
 
     def _execute(self, name: str, parameters: dict[str, Any]) -> duckdb.DuckDBPyConnection:
         self.check_owner()
@@ -152,6 +153,7 @@ class Database(_Runner):
         self._shared: dict[Callable[[Database], Any], Any] = {}
         self._shared_lock = threading.RLock()
         self._subscribers: list[Subscriber] = []
+        self._writing_at: datetime | None = None
         self._last_moment = datetime.min.replace(tzinfo=UTC)
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -159,10 +161,14 @@ class Database(_Runner):
     def now(self) -> datetime:
         """The present for reads: never before the last commit, whatever the machine's clock did.
 
-        Inside a transaction it is the transaction's moment, so that it sees what it wrote.
+        Inside a transaction it is the transaction's moment, so that it sees what it wrote. While another task or thread
+        writes it stands just before that write, so that what was known at a moment never changes afterwards.
         """
         mine = self.current_transaction()
-        return mine.now if mine is not None else max(_clock.now(), self._last_moment)
+        if mine is not None:
+            return mine.now
+        present, writing_at = max(_clock.now(), self._last_moment), self._writing_at
+        return present if writing_at is None else min(present, writing_at - _TICK)
 
     def _execute(self, name: str, parameters: dict[str, Any]) -> duckdb.DuckDBPyConnection:
         mine = self.current_transaction()
@@ -206,10 +212,13 @@ class Database(_Runner):
 
         Raises:
             TransactionDoomed: An inner block failed and its error was swallowed; nothing was written.
-            TransactionElsewhere: Another task or thread holds the transaction this call was made inside.
+            TransactionElsewhere: Another task or thread holds the transaction this call was made inside, or a dry run
+                was asked for inside an open one.
             WriteConflict: DuckDB refused a change; nothing was written.
         """
         mine = self.current_transaction()
+        if mine is not None and dry_run:
+            raise TransactionElsewhere("A dry run needs a transaction of its own. Make it outside of this one.")
         if mine is None:
             with self._outermost(dry_run=dry_run) as outermost:
                 yield outermost
@@ -227,18 +236,36 @@ class Database(_Runner):
             cursor = self._cursor()
             self._cursors[id(cursor)] = cursor
             transaction = Transaction(self, cursor, moment)
+            self._writing_at = moment
             token = _open_transactions.set((*_open_transactions.get(), transaction))
             try:
                 with self._begun(cursor, transaction, dry_run=dry_run):
                     yield transaction
+                transaction.is_open = False
+                if not dry_run:
+                    self._follow(transaction)
+            except BaseException:
+                if transaction.is_commit_sent:
+                    self._lose_track(moment)
+                raise
             finally:
                 transaction.is_open = False
+                self._writing_at = None
                 _open_transactions.reset(token)
                 self._cursors.pop(id(cursor), None)
-            if not dry_run:
-                self._last_moment = moment
-                self.last_ids = transaction._last_ids or self.last_ids
-                self._tell(transaction._changes)
+
+    def _follow(self, transaction: Transaction) -> None:
+        """Let the process know what was committed."""
+        self._last_moment = transaction.now
+        self.last_ids = transaction._last_ids or self.last_ids
+        self._tell(transaction._changes)
+
+    def _lose_track(self, moment: datetime) -> None:
+        """Read everything anew: an error, such as an interrupt, came between sending a commit and knowing its outcome."""
+        self._last_moment = max(self._last_moment, moment)
+        self.last_ids = None
+        for subscriber in self._subscribers:
+            subscriber.reset()
 
     @contextmanager
     def _begun(self, cursor: duckdb.DuckDBPyConnection, transaction: Transaction, *, dry_run: bool) -> Iterator[None]:
@@ -252,6 +279,7 @@ class Database(_Runner):
             if dry_run:
                 self._roll_back(cursor)
                 return
+            transaction.is_commit_sent = True
             self._control(cursor, "commit")
         except BaseException:
             self._roll_back(cursor)
@@ -400,3 +428,7 @@ def _translated() -> Iterator[None]:
         raise StorageError(f"The file could not be read or written: {error}") from None
     except duckdb.Error as error:  # its text may quote what is stored
         raise StorageError(f"DuckDB failed with {type(error).__name__}.", cause=type(error).__name__) from None
+    except RuntimeError as error:
+        if "interrupt" in str(error).lower():  # how DuckDB says that the process was sent SIGINT
+            raise KeyboardInterrupt from None
+        raise

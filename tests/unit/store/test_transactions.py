@@ -422,3 +422,56 @@ def test_every_error_of_duckdb_becomes_ours(database: Database) -> None:
         assert isinstance(failure.value, AgentsMemoryError)
         assert not isinstance(failure.value, duckdb.Error)
         assert "swordfish" not in str(failure.value)
+
+
+class Interrupting:
+    """A subscriber in which an interrupt arrives once, as a signal may at any moment after the commit."""
+
+    def __init__(self) -> None:
+        self.armed = True
+
+    def committed(self, _changes: object) -> None:
+        if self.armed:
+            self.armed = False
+            raise KeyboardInterrupt
+
+    def reset(self) -> None:
+        pass
+
+
+def test_an_interrupt_after_the_commit_leaves_the_process_in_step_with_the_file() -> None:
+    with Memory.open(":memory:") as memory:
+        memory.remember("Cy likes tea.", entities=["Cy"])
+        memory.recall("tea")
+        memory._database._subscribers.insert(0, Interrupting())
+        with pytest.raises(KeyboardInterrupt):
+            memory.remember("Bo likes mate.", entities=["Bo"])
+
+        found = [hit.fact.id for hit in memory.recall("mate").hits]
+        after = memory.remember("Ada likes decaf.", entities=["Ada"])
+
+        assert found == ["f2"]
+        assert after.id == "f3"
+
+
+def test_a_dry_run_inside_a_transaction_is_refused() -> None:
+    with Memory.open(":memory:") as memory:
+        database = memory._database
+        with (
+            pytest.raises(TransactionElsewhere),
+            database.transaction(),
+            database.transaction(dry_run=True),
+        ):
+            pass
+
+
+def test_what_was_known_at_a_moment_does_not_change_while_a_write_is_under_way() -> None:
+    with Memory.open(":memory:") as memory:
+        database = memory._database
+        seen: list[datetime] = []
+        with database.transaction() as tx:
+            reader = threading.Thread(target=lambda: seen.append(database.now()))
+            reader.start()
+            reader.join()
+
+        assert seen[0] < tx.now
