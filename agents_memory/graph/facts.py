@@ -13,6 +13,7 @@ from agents_memory._ids import IdKind, to_number, to_text
 from agents_memory.errors import InvalidInput, InvalidTime, StaleVersion
 from agents_memory.graph import audit, entities, episodes, relations, versions
 from agents_memory.graph.arguments import Correct, Forget, Remember, Supersede
+from agents_memory.graph.intervals import Interval
 from agents_memory.graph.names import content_key
 from agents_memory.graph.scope import Scope
 from agents_memory.graph.versions import Draft, Written
@@ -167,7 +168,7 @@ def _successor(row: Row, arguments: Supersede, moment: datetime, entity_ids: tup
 
 
 def _same_fact(
-    scope: Scope, tx: Transaction, content: str, interval: relations.Interval, besides: int | None = None
+    scope: Scope, tx: Transaction, content: str, interval: Interval, besides: int | None = None
 ) -> Row | None:
     return tx.one_or_none(
         "same_fact",
@@ -175,11 +176,12 @@ def _same_fact(
         namespace=scope.namespace,
         valid_from=interval[0],
         valid_to=interval[1],
+        now=tx.now,
         besides=besides,
     )
 
 
-def _same_note(scope: Scope, tx: Transaction, written: Written, interval: relations.Interval) -> str | None:
+def _same_note(scope: Scope, tx: Transaction, written: Written, interval: Interval) -> str | None:
     same = _same_fact(scope, tx, written.content, interval, besides=written.fact_id)
     if same is None:
         return None
@@ -226,10 +228,10 @@ def _ignored(row: Row, arguments: Remember) -> str | None:
         for name in ("kind", "importance", "confidence", "pinned", "valid_from", "valid_to")
         if name in given and getattr(arguments, name) is not None and getattr(arguments, name) != row[name]
     ]
-    if not names:
-        return None
     fact_id = to_text(IdKind.FACT, row["fact_id"])
-    return f"{fact_id} said so already; it was kept as it is, and {', '.join(names)} had no effect."
+    lost = f"{fact_id} said so already; it was kept as it is, and {', '.join(names)} had no effect." if names else None
+    has_end = arguments.valid_to is None and row["valid_to"] is not None
+    return _join_notes(lost, f"{fact_id} is known to end at {row['valid_to'].isoformat()}." if has_end else None)
 
 
 def _keep_evidence(

@@ -14,13 +14,12 @@ from agents_memory.errors import InvalidTime, NotFound, StaleVersion
 from agents_memory.graph import audit, entities
 from agents_memory.graph.arguments import Relate, Unrelate
 from agents_memory.graph.changes import RelationClosed, RelationWritten
+from agents_memory.graph.intervals import Interval, outside, overlap, uncovered
 from agents_memory.graph.names import fold
 from agents_memory.graph.scope import Scope
 from agents_memory.store.database import Transaction
 from agents_memory.store.values import Row
 from agents_memory.types import Change, Effect, Receipt, Status, Triple
-
-Interval = tuple[datetime, datetime | None]
 
 
 def relate(scope: Scope, arguments: Relate) -> Receipt:
@@ -73,11 +72,13 @@ def end_all(scope: Scope, tx: Transaction, triples: Iterable[Triple], moment: da
 
 
 def retract_all(scope: Scope, tx: Transaction, triples: Iterable[Triple], interval: Interval) -> list[Change]:
-    """Stop believing relations that were never true during `interval`."""
+    """Stop believing relations during `interval`; what holds of them before or after it goes on under a new id."""
     changes = []
     for triple in triples:
         for row in _own_between(scope, tx, triple, interval):
             _close(scope, tx, row, "retracted")
+            for part in outside(_interval(row), interval):
+                _insert_new(scope, tx, row, part)
             changes.append(Change(effect=Effect.RELATION_RETRACTED, id=_id(row), text=" ".join(triple)))
     return changes
 
@@ -114,27 +115,21 @@ def _begin(
     ends = entities.resolve(scope, tx, [source, target])
     changes = [found.as_change() for found in ends.values() if found.created]
     source_id, target_id = ends[fold(source)].entity_id, ends[fold(target)].entity_id
-    for row in _between(scope, tx, source_id, predicate, target_id):
-        if row["namespace"] != scope.namespace or not _overlap((row["valid_from"], row["valid_to"]), interval):
-            continue
-        if row["valid_from"] <= interval[0]:
-            if fact_id != row["fact_id"]:
-                tx.run("restate_relation", relation_id=row["relation_id"], fact_id=fact_id, recorded_at=tx.now)
-            return row, [*changes, Change(effect=Effect.RELATION_KEPT, id=_id(row), text=" ".join(triple))]
-        interval = (interval[0], row["valid_from"])  # until the one that is known already goes on
-        break
-    draft = {
-        "relation_id": tx.new_id(IdKind.RELATION),
-        "version": 1,
-        "source_id": source_id,
-        "predicate": predicate,
-        "target_id": target_id,
-        "valid_from": interval[0],
-        "valid_to": interval[1],
-        "fact_id": fact_id,
-    }
-    row = _insert(scope, tx, draft, "created")
-    return row, [*changes, Change(effect=Effect.RELATION_ADDED, id=_id(row), text=" ".join(triple))]
+    own = [
+        row
+        for row in _between(scope, tx, source_id, predicate, target_id)
+        if row["namespace"] == scope.namespace and overlap(_interval(row), interval)
+    ]
+    missing = uncovered(interval, map(_interval, own), tx.now)
+    if not missing:
+        row = own[0]
+        if fact_id != row["fact_id"]:
+            tx.run("restate_relation", relation_id=row["relation_id"], fact_id=fact_id, recorded_at=tx.now)
+        return row, [*changes, Change(effect=Effect.RELATION_KEPT, id=_id(row), text=" ".join(triple))]
+    ends_and_name: Row = {"source_id": source_id, "predicate": predicate, "target_id": target_id, "fact_id": fact_id}
+    added = [_insert_new(scope, tx, ends_and_name, part) for part in missing]
+    changes += [Change(effect=Effect.RELATION_ADDED, id=_id(row), text=" ".join(triple)) for row in added]
+    return added[0], changes
 
 
 def _ignored(row: Row, arguments: Relate) -> str | None:
@@ -160,7 +155,7 @@ def _own_between(scope: Scope, tx: Transaction, triple: Triple, interval: Interv
     """The relations of this namespace that hold during some of `interval`, earliest first; there is at least one."""
     source, predicate, target = triple
     rows = _between(scope, tx, entities.find(scope, source), predicate, entities.find(scope, target))
-    fitting = [row for row in rows if _overlap((row["valid_from"], row["valid_to"]), interval)]
+    fitting = [row for row in rows if overlap(_interval(row), interval)]
     if not fitting:
         raise NotFound("No such relation holds then. Look at about() for what ties these two.")
     own = [row for row in fitting if row["namespace"] == scope.namespace]
@@ -210,8 +205,14 @@ def _insert(scope: Scope, tx: Transaction, draft: Row, change: str) -> Row:
     return row
 
 
-def _overlap(one: Interval, other: Interval) -> bool:
-    return (one[1] is None or other[0] < one[1]) and (other[1] is None or one[0] < other[1])
+def _insert_new(scope: Scope, tx: Transaction, ends_and_name: Row, interval: Interval) -> Row:
+    started, ended = interval
+    new = {"relation_id": tx.new_id(IdKind.RELATION), "version": 1, "valid_from": started, "valid_to": ended}
+    return _insert(scope, tx, {**ends_and_name, **new}, "created")
+
+
+def _interval(row: Row) -> Interval:
+    return row["valid_from"], row["valid_to"]
 
 
 def _id(row: Row) -> str:

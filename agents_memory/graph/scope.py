@@ -58,7 +58,7 @@ def _segment_of(part: object) -> str:
     )
     if len(escaped) <= 64:
         return escaped
-    return f"{escaped[:31]}%{hashlib.sha256(part.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+    return f"{escaped[:31]}~{hashlib.sha256(part.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 def visible_namespaces(namespace: str) -> tuple[str, ...]:

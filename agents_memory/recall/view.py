@@ -119,9 +119,9 @@ class View:
         return _joined([at for at, _ in found]), rows
 
     def names(self, key: str, known_at: int) -> list[int]:
-        """The entities that a name meant at a moment."""
-        found = [entity for look in self.looks for entity in look.shard.names.meaning(key, known_at)]
-        return list(dict.fromkeys(found))
+        """The entities that a name meant at a moment: those of the nearest namespace that gives it a meaning."""
+        meanings = (look.shard.names.meaning(key, known_at) for look in self.looks)
+        return list(dict.fromkeys(next(filter(None, meanings), ())))
 
     def own_name(self, entity_id: int) -> str | None:
         """The name an entity was created with."""

@@ -261,7 +261,7 @@ class Database(_Runner):
         self._tell(transaction._changes)
 
     def _lose_track(self, moment: datetime) -> None:
-        """Read everything anew: an error, such as an interrupt, came between sending a commit and knowing its outcome."""
+        """Read everything anew: an error, such as an interrupt, came between a commit and knowing its outcome."""
         self._last_moment = max(self._last_moment, moment)
         self.last_ids = None
         for subscriber in self._subscribers:

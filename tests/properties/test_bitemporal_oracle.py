@@ -58,7 +58,8 @@ class Oracle:
         if last <= first:
             return InvalidTime
         for row in sorted(self.facts, key=lambda row: int(row.id[1:])):  # a correction may have made two the same
-            if row.text == text and row.until == FOREVER and row.start < last and first < row.end:
+            lasts = row.end > now if end is None else row.end >= last
+            if row.text == text and row.until == FOREVER and row.start < last and first < row.end and lasts:
                 if start is None and now < row.start:
                     self.close(row, now, start=now)
                 return f"reinforced {row.id}"
@@ -100,13 +101,17 @@ class Oracle:
         if last <= first:
             return InvalidTime
         same = [row for row in self.ties if row.text == tie and row.until == FOREVER]
-        for row in sorted(same, key=lambda row: row.start):
-            if row.start < last and first < row.end:
-                if row.start <= first:
-                    return f"unchanged {row.id}"
-                last = row.start
-        self.ties.append(Row(new, tie, first, last, now))
-        return f"created {new}"
+        same = sorted((row for row in same if row.start < last and first < row.end), key=lambda row: row.start)
+        missing, since = [], first
+        for row in same:
+            if since < row.start:
+                missing.append((since, row.start))
+            since = last if row.end > now and end is None else max(since, row.end)
+        if since < last:
+            missing.append((since, last))
+        for number, (begins, ends) in enumerate(missing, start=int(new[1:])):
+            self.ties.append(Row(f"r{number}", tie, begins, ends, now))
+        return f"created {new}" if missing else f"unchanged {same[0].id}"
 
     def unrelate(self, tie: str, at: datetime | None, now: datetime) -> Outcome:
         moment = at or now

@@ -37,10 +37,11 @@ WHERE supersedes = $fact_id AND list_contains($visible, namespace) AND tx_to = f
 ORDER BY valid_from DESC LIMIT 1;
 
 -- name: same_fact
--- The believed fact of this namespace that says the same over a time that overlaps, oldest first.
+-- The believed fact of this namespace that says the same over a time that overlaps and does not end too early, oldest first.
 SELECT * FROM fact_versions
 WHERE content_key = $content_key AND namespace = $namespace AND tx_to = forever()
   AND valid_from < coalesce($valid_to, forever()) AND $valid_from < valid_to AND fact_id IS DISTINCT FROM $besides
+  AND CASE WHEN $valid_to::TIMESTAMP IS NULL THEN valid_to > $now ELSE valid_to >= $valid_to END
 ORDER BY fact_id LIMIT 1;
 
 -- name: fact_known

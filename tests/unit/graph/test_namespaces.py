@@ -214,3 +214,11 @@ def test_namespaces_are_many_in_one_file(memory: Memory) -> None:
         handle.remember("The same everywhere", entities=["Everything"])
 
     assert {len(handle.about("everything").facts) for handle in handles} == {1}
+
+
+def test_a_shortened_segment_cannot_be_spelt_by_another_text() -> None:
+    shortened = namespace_of("u" * 100)
+
+    assert "~" in shortened
+    assert "~" not in namespace_of("a~b")
+    assert namespace_of(shortened) != shortened

@@ -370,3 +370,22 @@ def test_a_change_into_what_another_fact_says_is_noted(timed: Memory, clock: Clo
 
     assert receipt.note is not None
     assert receipt.note.startswith("f1 says the same")
+
+
+def test_a_relation_that_ended_and_is_said_to_hold_goes_on(timed: Memory) -> None:
+    timed.relate("Ada", "works at", "Acme", valid_from="2020-01-01", valid_to="2021-01-01")
+
+    receipt = timed.relate("Ada", "works at", "Acme", valid_from="2020-06-01")
+
+    assert receipt.status == "created"
+    assert [relation.valid_from.year for relation in timed.about("Ada").relations] == [2021]
+
+
+def test_correcting_a_part_of_a_relations_time_leaves_the_rest(timed: Memory) -> None:
+    timed.relate("Ada", "works at", "Beta", valid_from="2020-01-01")
+    fact = timed.remember("Ada works at Beta.", valid_from="2024-01-01", valid_to="2025-01-01").id
+
+    timed.correct(fact, "Ada was away.", unrelate=[("Ada", "works at", "Beta")])
+
+    held = {year: len(timed.as_of(valid_at=f"{year}-06-01").about("Ada").relations) for year in (2021, 2024, 2026)}
+    assert held == {2021: 1, 2024: 0, 2026: 1}

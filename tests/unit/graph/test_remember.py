@@ -325,3 +325,21 @@ def test_an_episode_that_does_not_exist_is_not_found_and_nothing_is_written(memo
         memory.remember("The team uses PostgreSQL", entities=["team"], episode="p999999")
 
     assert dump(memory._database) == before
+
+
+def test_a_fact_that_ended_and_is_said_to_hold_is_a_new_fact(memory: Memory) -> None:
+    first = memory.remember("Ada works at Acme.", valid_from="2020-01-01", valid_to="2021-01-01")
+
+    again = memory.remember("Ada works at Acme.", valid_from="2020-06-01")
+
+    assert (first.status, again.status) == ("created", "created")
+    assert [fact.id for fact in memory.facts()] == [again.id]
+
+
+def test_a_known_end_is_kept_and_said(memory: Memory) -> None:
+    first = memory.remember("Ada works at Acme.", valid_to="2999-01-01")
+
+    again = memory.remember("Ada works at Acme.")
+
+    assert again.status == "reinforced"
+    assert again.note == f"{first.id} is known to end at 2999-01-01T00:00:00+00:00."

@@ -405,3 +405,16 @@ def test_one_huge_fact_is_found_by_its_last_word_and_moves_no_other_answer(memor
 
     assert contents(memory, "badge number") == ["The badge number is 4821"]
     assert len(memory.recall("needle").hits) == 1
+
+
+def test_a_name_means_the_nearest_entity_that_has_it(memory):
+    project = memory.at_namespace("acme/falcons")
+    project.remember("Falcon is written in Rust.", entities=["Falcon"])
+    team = memory.at_namespace("acme")
+    team.remember("Falcon ships on Mondays.", entities=["Falcon"])
+    team.remember("Mondays are quiet.", entities=["Falcon"])
+
+    found = project.recall("Falcon")
+
+    assert found.seeds == ("Falcon",)
+    assert not any(hit.fact.content == "Mondays are quiet." for hit in found.hits)
