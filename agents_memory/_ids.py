@@ -1,6 +1,6 @@
 """Ids: integers inside, a letter and an integer at every boundary (`f12`).
 
-Short ids cost a model one token or two and are not miscopied. One sequence a kind and file; never given twice.
+Short ids cost a model one token or two and are not miscopied. They count up from 1, a kind and file for itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Every error this package raises on purpose: one tree, a stable code each, and what to do next in the message.
 
-No message holds memory text, arguments or secrets; facts about the failure are attributes. DuckDB's own exceptions
+No message holds memory text; it may quote the beginning of an id or name that was passed. Facts about the failure are
+attributes. DuckDB's own exceptions
 never reach a caller: `store.database` translates them.
 """
 
@@ -106,6 +107,12 @@ class LeaseLost(Conflict):
     """The run was claimed by somebody else meanwhile; this resume must not write."""
 
     code = "lease_lost"
+
+
+class SessionParked(Conflict):
+    """A run of the conversation waits for a person, and the session begins no new turn meanwhile."""
+
+    code = "session_parked"
 
 
 class CannotResume(AgentsMemoryError):

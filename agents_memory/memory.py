@@ -289,7 +289,7 @@ class Memory(MemoryView):
             kind: What sort of thing it says; `fact` when left out.
             importance: 0 to 1; 0.5 when left out.
             confidence: 0 to 1; 1 when left out.
-            pinned: Always put before a model; False when left out.
+            pinned: Mark it as always worth showing; it is stored and returned, and changes no ranking.
             valid_from: Since when it holds; now when left out.
             valid_to: Until when; open when left out.
             relate: Relations it states, each `(source, predicate, target)`.

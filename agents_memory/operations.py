@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agents_memory.approvals import arguments as of_approvals
-from agents_memory.approvals import claims, effects, parking, queue, runs
+from agents_memory.approvals import claims, effects, parking, queue, runs, withdrawal
 from agents_memory.errors import AgentsMemoryError, InvalidInput, NotFound
 from agents_memory.graph import arguments as of_graph
 from agents_memory.graph import entities, episodes, facts, provenance, reading, relations
@@ -27,6 +27,7 @@ from agents_memory.recall.engine import recall
 from agents_memory.sessions import arguments as of_sessions
 from agents_memory.sessions import items as session_items
 from agents_memory.sessions import questions as session_questions
+from agents_memory.sessions import suffix as session_ends
 from agents_memory.store.database import Database
 from agents_memory.types import (
     About,
@@ -116,6 +117,8 @@ def call(database: Database, caller: Caller, name: str, arguments: Mapping[str, 
         AgentsMemoryError: Whatever the operation says.
     """
     operation = operation_named(name)
+    if operation.risk is not Risk.READ and (caller.valid_at is not None or caller.known_at is not None):
+        raise InvalidInput(f"A view of another moment is read-only. Call {name} on the memory itself.")
     return operation.handler(Scope(database=database, caller=caller), operation.parse(arguments))
 
 
@@ -321,8 +324,24 @@ _SESSIONS = (
         description="Read the newest items of a conversation as the JSON texts they were stored as.",
         arguments=of_sessions.ReadItems,
         result=tuple[str, ...],
-        risk=Risk.INTERNAL,
+        risk=Risk.READ,
         handler=session_items.session_items,
+    ),
+    Operation(
+        name="session_suffix",
+        description="Read the newest items of a conversation, each with its id.",
+        arguments=of_sessions.ReadItems,
+        result=tuple[tuple[str, str], ...],
+        risk=Risk.READ,
+        handler=session_ends.session_suffix,
+    ),
+    Operation(
+        name="session_replace_suffix",
+        description="Put items in the place of the end of a conversation; says whether it was still as it was read.",
+        arguments=of_sessions.ReplaceSuffix,
+        result=bool,
+        risk=Risk.INTERNAL,
+        handler=session_ends.session_replace_suffix,
     ),
     Operation(
         name="session_pop",
@@ -441,6 +460,14 @@ _APPROVALS = (
         result=ApprovalRequest,
         risk=Risk.DECIDE,
         handler=partial(queue.decide, operation_named),
+    ),
+    Operation(
+        name="withdraw",
+        description="Take an approval request that waits, or a whole run, out of the queue.",
+        arguments=of_approvals.Withdraw,
+        result=ApprovalRequest | ParkedRun,
+        risk=Risk.DECIDE,
+        handler=withdrawal.withdraw,
     ),
     Operation(
         name="get_run",

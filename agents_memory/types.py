@@ -100,7 +100,7 @@ class Fact:
         kind: What sort of thing it says.
         importance: 0 to 1.
         confidence: 0 to 1.
-        pinned: Whether it goes before a model whatever was asked.
+        pinned: Whether its writer marked it as always worth showing.
         entities: The names of the entities it is about.
         valid_from: Since when it holds in the world, inclusive.
         valid_to: Until when, exclusive; None is open.

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Base64Bytes, Field
+from pydantic import Base64Bytes, BeforeValidator, Field
 
+from agents_memory._ids import IdKind, to_number
 from agents_memory.graph.arguments import Arguments, Content, Moment, Name, RequestId, RunId, Text
 from agents_memory.types import Choice, RunStatus
 
 LeaseSeconds = Annotated[float, Field(gt=0, le=86_400)]
 Fence = Annotated[int, Field(ge=0, strict=True)]
+
+
+def _request_or_run(value: object) -> str:
+    kind = IdKind.RUN if isinstance(value, str) and value.startswith(IdKind.RUN.value) else IdKind.REQUEST
+    to_number(kind, value)
+    return str(value)
+
+
+RequestOrRunId = Annotated[str, BeforeValidator(_request_or_run)]
 
 
 class TryCall(Arguments):
@@ -104,6 +114,14 @@ class Decide(OneRequest):
     reason: Content | None = Field(default=None, description="Why; the model is told.")
     arguments: dict[str, Any] | None = Field(default=None, description="After an edit, every argument as it shall be.")
     preview: Text | None = Field(default=None, description="The digest that was shown to who decides.")
+
+
+class Withdraw(Arguments):
+    """Take something out of the queue."""
+
+    id: RequestOrRunId = Field(description="The request, such as a9, or the whole run, such as n5.")
+    by: Content = Field(description="Who withdraws it.")
+    reason: Content | None = Field(default=None, description="Why; the conversation is told.")
 
 
 class OneRun(Arguments):

@@ -49,8 +49,15 @@ def canonical(arguments: Mapping[str, Any]) -> str:
 
 
 def readable(arguments: Mapping[str, Any]) -> str:
-    """The arguments as a person reads them, in the model's order."""
-    return json.dumps(given(arguments), ensure_ascii=False)
+    """The arguments as a person reads them, in the model's order.
+
+    Raises:
+        InvalidInput: They hold something that is no JSON data.
+    """
+    try:
+        return json.dumps(given(arguments), ensure_ascii=False)
+    except TypeError as error:
+        raise InvalidInput(f"The arguments must be JSON data: {error}. Write a time as an ISO 8601 string.") from None
 
 
 def digest_of(text: str) -> str:

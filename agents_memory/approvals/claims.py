@@ -25,6 +25,7 @@ from agents_memory.store.values import Row
 from agents_memory.types import Claim, RequestStatus, RunStatus, Verdict
 
 _REJECTED: Final = "A reviewer rejected this call. Nothing was written."
+_WITHDRAWN: Final = "This call was withdrawn. Nothing was written."
 _EXPIRED: Final = "This call expired before anybody approved it. Nothing was written."
 
 
@@ -117,7 +118,8 @@ def _verdicts(tx: Transaction, run: Row) -> tuple[Verdict, ...]:
 def _verdict(row: Row, reason: str | None) -> Verdict:
     status = RequestStatus(row["status"])
     approved = status in {RequestStatus.APPROVED, RequestStatus.DONE}
-    message = _EXPIRED if status is RequestStatus.EXPIRED else reason or _REJECTED
+    withdrawn = status is RequestStatus.WITHDRAWN
+    message = _EXPIRED if status is RequestStatus.EXPIRED else reason or (_WITHDRAWN if withdrawn else _REJECTED)
     return Verdict(
         request_id=to_text(IdKind.REQUEST, row["request_id"]),
         call_id=row["call_id"],
@@ -142,6 +144,6 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except (PermissionError, OverflowError):
         return True
     return True

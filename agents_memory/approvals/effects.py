@@ -32,7 +32,11 @@ def try_call(verbs: Verbs, scope: Scope, arguments: TryCall) -> Trial:
     if arguments.run_id is not None:
         run_id = to_number(IdKind.RUN, arguments.run_id)
         edited = scope.database.one_or_none(
-            "edited_request", run_id=run_id, operation=verb.name, arguments_digest=digest
+            "edited_request",
+            run_id=run_id,
+            namespace=scope.namespace,
+            operation=verb.name,
+            arguments_digest=digest,
         )
         if edited is not None:
             kept = preview.from_json(edited["preview"], edited["preview_digest"])
@@ -51,7 +55,7 @@ def perform(verbs: Verbs, scope: Scope, arguments: Perform) -> Performed:
     """
     verb = preview.tool_verb(verbs, arguments.operation)
     with scope.database.transaction() as tx:
-        call = _call_of(tx, verb, arguments)
+        call = _call_of(scope, tx, verb, arguments)
         request = _request_of(scope, tx, call)
         if request is None:
             return _perform_free(scope, tx, verb, call)
@@ -79,11 +83,11 @@ class _Call:
         )
 
 
-def _call_of(tx: Transaction, verb: Verb, arguments: Perform) -> _Call:
+def _call_of(scope: Scope, tx: Transaction, verb: Verb, arguments: Perform) -> _Call:
     run_id = None if arguments.run_id is None else to_number(IdKind.RUN, arguments.run_id)
     session_id = arguments.session_id
     if run_id is not None:
-        run = runs.held(tx, run_id, arguments.fence)
+        run = runs.held(scope, tx, run_id, arguments.fence)
         session_id = session_id or run["session_id"]
     return _Call(
         operation=verb.name,
@@ -109,7 +113,11 @@ def _request_of(scope: Scope, tx: Transaction, call: _Call) -> Row | None:
             namespace=request["namespace"],
         )
     return request or tx.one_or_none(
-        "edited_request", run_id=call.run_id, operation=call.operation, arguments_digest=call.digest
+        "edited_request",
+        run_id=call.run_id,
+        namespace=scope.namespace,
+        operation=call.operation,
+        arguments_digest=call.digest,
     )
 
 

@@ -81,7 +81,7 @@ def repark_run(verbs: Verbs, scope: Scope, arguments: ReparkRun) -> ParkedRun:
     asked = [_asked(verbs, inner, call, before["session_id"]) for call in arguments.calls]
     words = _words(inner, before["session_id"]) if before["session_is_ours"] else None
     with scope.database.transaction() as tx:
-        run = held(tx, run_id, arguments.fence)
+        run = held(scope, tx, run_id, arguments.fence)
         settle_requests(tx, run)
         revision = tx.one(
             "repark_run",

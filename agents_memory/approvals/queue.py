@@ -74,23 +74,32 @@ def decide(verbs: Verbs, scope: Scope, arguments: Decide) -> ApprovalRequest:
     """
     expire_due(scope)
     row = one_request(scope, arguments.request_id)
-    _check_open(scope, row)
+    check_open(scope, row)
     final = _final_arguments(verbs, row, arguments)
     seen = _preview_now(verbs, scope, row)
-    if arguments.preview is not None and arguments.preview != seen.digest:
-        raise StaleRequest(
-            f"Memory changed since {arguments.request_id} was shown. Look at it again, then decide.",
-            request_id=arguments.request_id,
-        )
     planned = seen if final is None else _preview_now(verbs, scope, {**row, "arguments": final})
     if arguments.decision is not Choice.REJECT and planned.problem is not None:
         raise InvalidTransition(
             f"{arguments.request_id} cannot work: {planned.problem} Edit or reject it.",
             request_id=arguments.request_id,
         )
+    _check_seen(row, arguments, seen)
     with scope.database.transaction() as tx:
         _settle(scope, tx, row, arguments, final, planned)
     return requests_from(scope, [one_request(scope, arguments.request_id)])[0]
+
+
+def _check_seen(row: Row, arguments: Decide, seen: Preview) -> None:
+    """Without a digest a reviewer has seen what was parked, with one what that digest stands for."""
+    if arguments.decision is Choice.REJECT and arguments.preview is None:
+        return
+    if seen.digest == (arguments.preview or row["preview_digest"]):
+        return
+    raise StaleRequest(
+        f"Memory changed since {arguments.request_id} was {'shown' if arguments.preview else 'asked'}. "
+        "Show it, and decide with the digest of the preview that you saw.",
+        request_id=arguments.request_id,
+    )
 
 
 def expire_due(scope: Scope) -> None:
@@ -107,6 +116,19 @@ def decide_by_ourselves(
     tx: Transaction, rows: Sequence[Row], status: RequestStatus, decision: str, reasons: Sequence[str]
 ) -> None:
     """Decide requests for which nobody has to be asked, with a decision and an audit row as for any other."""
+    close_requests(tx, rows, status, decision, reasons, by=OURSELVES)
+
+
+def close_requests(
+    tx: Transaction,
+    rows: Sequence[Row],
+    status: RequestStatus,
+    decision: str,
+    reasons: Sequence[str | None],
+    *,
+    by: str,
+) -> None:
+    """Decide several requests in the same way, each with its reason."""
     if not rows:
         return
     numbers = [row["request_id"] for row in rows]
@@ -115,7 +137,7 @@ def decide_by_ourselves(
         "insert_decisions",
         request_ids=numbers,
         decision=decision,
-        decided_by=OURSELVES,
+        decided_by=by,
         reasons=list(reasons),
         arguments=None,
         preview_digest=None,
@@ -123,10 +145,15 @@ def decide_by_ourselves(
     )
     for namespace in dict.fromkeys(row["namespace"] for row in rows):
         ids = [to_text(IdKind.REQUEST, row["request_id"]) for row in rows if row["namespace"] == namespace]
-        audit.record(tx, decision, ids, namespace=namespace, actor=OURSELVES)
+        audit.record(tx, decision, ids, namespace=namespace, actor=by)
 
 
-def _check_open(scope: Scope, row: Row) -> None:
+def check_open(scope: Scope, row: Row) -> None:
+    """Refuse a request that was decided before.
+
+    Raises:
+        AlreadyDecided: The error says who, what and when.
+    """
     if row["status"] == RequestStatus.PENDING:
         return
     request_id = to_text(IdKind.REQUEST, row["request_id"])
@@ -179,7 +206,7 @@ def _settle(scope: Scope, tx: Transaction, row: Row, arguments: Decide, final: s
         preview_digest=planned.digest,
     )
     if moved is None:
-        _check_open(scope, tx.one("request_by_id", request_id=row["request_id"]))
+        check_open(scope, tx.one("request_by_id", request_id=row["request_id"]))
     tx.run(
         "insert_decisions",
         request_ids=[row["request_id"]],

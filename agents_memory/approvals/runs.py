@@ -23,7 +23,7 @@ from agents_memory.approvals.arguments import (
 from agents_memory.approvals.moves import before_request
 from agents_memory.approvals.queue import decide_by_ourselves, expire_due
 from agents_memory.approvals.rows import one_run, run_from_row, within
-from agents_memory.errors import LeaseLost
+from agents_memory.errors import LeaseLost, NotFound
 from agents_memory.graph import audit
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions import items
@@ -62,6 +62,7 @@ def renew_lease(scope: Scope, arguments: RenewLease) -> float:
             "renew_lease",
             run_id=to_number(IdKind.RUN, arguments.run_id),
             fence=arguments.fence,
+            namespace=scope.namespace,
             lease_until=tx.now + timedelta(seconds=arguments.lease_s),
             now=tx.now,
         )
@@ -78,7 +79,7 @@ def start_call(scope: Scope, arguments: StartCall) -> None:
     """
     run_id = to_number(IdKind.RUN, arguments.run_id)
     with scope.database.transaction() as tx:
-        held(tx, run_id, arguments.fence)
+        held_here(scope, tx, arguments)
         tx.run("start_calls", run_id=run_id, call_id=arguments.call_id, now=tx.now)
 
 
@@ -90,7 +91,7 @@ def checkpoint_run(scope: Scope, arguments: CheckpointRun) -> None:
     """
     run_id = to_number(IdKind.RUN, arguments.run_id)
     with scope.database.transaction() as tx:
-        run = held(tx, run_id, arguments.fence)
+        run = held_here(scope, tx, arguments)
         keep_state(tx, run_id, run["revision"], arguments)
         tx.run("settle_effects", run_id=run_id, call_ids=list(arguments.settled))
         allowed = before_request(RequestStatus.DONE)
@@ -105,7 +106,7 @@ def finish_run(scope: Scope, arguments: FinishRun) -> ParkedRun:
         LeaseLost: The claim was lost; somebody else resumes the run.
     """
     with scope.database.transaction() as tx:
-        run = held(tx, to_number(IdKind.RUN, arguments.run_id), arguments.fence)
+        run = held_here(scope, tx, arguments)
         settle_requests(tx, run)
         _leave(tx, run, RunStatus.FINISHED, result=arguments.result)
         audit.record(tx, "finish", [arguments.run_id], namespace=run["namespace"], actor=scope.caller.writer)
@@ -119,7 +120,7 @@ def fail_run(scope: Scope, arguments: FailRun) -> ParkedRun:
         LeaseLost: The claim was lost; somebody else resumes the run.
     """
     with scope.database.transaction() as tx:
-        run = held(tx, to_number(IdKind.RUN, arguments.run_id), arguments.fence)
+        run = held_here(scope, tx, arguments)
         take_back(tx, run)
         _leave(tx, run, RunStatus.FAILED, error=arguments.error)
     return run_from_row(one_run(scope, arguments.run_id))
@@ -132,20 +133,34 @@ def release_run(scope: Scope, arguments: Held) -> ParkedRun:
         LeaseLost: The claim was lost already.
     """
     with scope.database.transaction() as tx:
-        run = held(tx, to_number(IdKind.RUN, arguments.run_id), arguments.fence)
+        run = held_here(scope, tx, arguments)
         _leave(tx, run, RunStatus.READY)
     return run_from_row(one_run(scope, arguments.run_id))
 
 
-def held(tx: Transaction, run_id: int, fence: int | None) -> Row:
+def held_here(scope: Scope, tx: Transaction, arguments: Held) -> Row:
+    """The run that a claim is about, for what is done to the run itself.
+
+    Raises:
+        LeaseLost: The claim is not the newest.
+        NotFound: There is no such run here or below.
+    """
+    one_run(scope, arguments.run_id)
+    return held(scope, tx, to_number(IdKind.RUN, arguments.run_id), arguments.fence)
+
+
+def held(scope: Scope, tx: Transaction, run_id: int, fence: int | None) -> Row:
     """The run, when `fence` is the newest token of its claim.
 
     Raises:
         LeaseLost: It is not.
+        NotFound: The run belongs to a namespace beside the caller's.
     """
-    run = tx.one_or_none("held_run", run_id=run_id, fence=fence)
+    run = tx.one_or_none("held_run", run_id=run_id, fence=fence, namespace=scope.namespace)
     if run is None:
         raise _lost(to_text(IdKind.RUN, run_id))
+    if not run["is_in_line"]:
+        raise NotFound(f"There is no run {to_text(IdKind.RUN, run_id)} that {scope.namespace!r} has to do with.")
     return run
 
 

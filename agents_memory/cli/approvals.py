@@ -1,4 +1,4 @@
-"""The commands of the approval queue: list, show, approve, reject, edit. None of them imports the Agents SDK."""
+"""The commands of the approval queue: list, show, decide, withdraw. None of them imports the Agents SDK."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from agents_memory.cli.output import (
 )
 from agents_memory.errors import InvalidInput
 from agents_memory.memory import Memory
-from agents_memory.types import ApprovalRequest
+from agents_memory.types import ApprovalRequest, ParkedRun
 
 app = typer.Typer(help="See and decide what waits for a person.", no_args_is_help=True)
 
@@ -99,6 +99,29 @@ def reject(
     with opened(memory, namespace) as handle:
         decided = _decide(handle, request_id, "reject", by, reason=reason)
     _say(decided, as_json=as_json)
+
+
+@app.command()
+def withdraw(
+    request_or_run_id: Annotated[
+        str, typer.Argument(metavar="ID", help="A request, such as a9, or a run, such as n5.")
+    ],
+    memory: MemoryOption,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    namespace: QueueOption = WHOLE_FILE,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a request, or a whole run, out of the queue; the way out of an uncertain run."""
+    asked = {"id": request_or_run_id, "by": by or _login(), "reason": reason}
+    with opened(memory, namespace) as handle:
+        withdrawn = handle.call("withdraw", {name: value for name, value in asked.items() if value is not None})
+    if as_json:
+        print_json("withdraw", withdrawn)
+    elif isinstance(withdrawn, ParkedRun):
+        console.print(f"{withdrawn.id} is {withdrawn.status} and does not go on.")
+    else:
+        _say(withdrawn, as_json=False)
 
 
 @app.command()
@@ -175,8 +198,15 @@ def _list_row(request: ApprovalRequest) -> tuple[str, ...]:
     )
 
 
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        raise InvalidInput("This process has no login name. Say who decides with --by.") from None
+
+
 def _decide(memory: Memory, request_id: str, decision: str, by: str | None, **given: Any) -> ApprovalRequest:
-    arguments = {"request_id": request_id, "decision": decision, "by": by or getpass.getuser(), **given}
+    arguments = {"request_id": request_id, "decision": decision, "by": by or _login(), **given}
     decided: ApprovalRequest = memory.call(
         "decide", {key: value for key, value in arguments.items() if value is not None}
     )

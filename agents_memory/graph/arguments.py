@@ -138,7 +138,7 @@ class Remember(Arguments):
     kind: Kind = Field(default=Kind.FACT, description="What sort of fact it is.")
     importance: Fraction = Field(default=0.5, description="0 to 1.")
     confidence: Fraction = Field(default=1.0, description="0 to 1.")
-    pinned: bool = Field(default=False, strict=True, description="Always put before the model.")
+    pinned: bool = Field(default=False, strict=True, description="Marks it as always worth showing.")
     valid_from: Moment | None = Field(default=None, description="Since when it holds; now when left out.")
     valid_to: Moment | None = Field(default=None, description="Until when it holds; open when left out.")
     relate: Triples = Field(default=(), description="Relations it states, each [source, predicate, target].")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents import RunResult, RunResultStreaming, RunState
+from agents import RunContextWrapper, RunResult, RunResultStreaming, RunState
 from agents.items import ToolApprovalItem
 from agents.memory import Session
 
@@ -46,12 +46,20 @@ def call_of(item: ToolApprovalItem, result: RunResult | RunResultStreaming) -> d
     }
 
 
-def home_of(session: Session | None, memory: Memory) -> Memory | None:
-    """The memory that a conversation is kept in, when that is the file of `memory` and its namespace or below."""
-    if not isinstance(session, DuckDBSession) or not session.memory.shares_file_with(memory):
+def home_of(session: Session | None, memory: Memory, wrapper: RunContextWrapper[Any]) -> Memory | None:
+    """The memory that a conversation is kept in, when that is the file of `memory` and its namespace or below.
+
+    A session that wraps another, such as the SDK's `EncryptedSession`, is kept where that one is.
+    """
+    while session is not None and not isinstance(session, DuckDBSession):
+        session = getattr(session, "underlying_session", None)
+    if not isinstance(session, DuckDBSession):
         return None
-    above, namespace = memory.namespace, session.memory.namespace
-    return session.memory if above in {ROOT, namespace} or namespace.startswith(f"{above}/") else None
+    home = session.memory_for(wrapper)
+    if not home.shares_file_with(memory):
+        return None
+    above, namespace = memory.namespace, home.namespace
+    return home if above in {ROOT, namespace} or namespace.startswith(f"{above}/") else None
 
 
 def _is_undecided(result: RunResult | RunResultStreaming, item: ToolApprovalItem) -> bool:

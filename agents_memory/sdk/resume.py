@@ -7,7 +7,6 @@ was, a failure is recorded and the conversation taken back, and a process that d
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
@@ -23,6 +22,7 @@ from agents.items import ToolApprovalItem
 from agents.memory import Session
 from pydantic_core import to_jsonable_python
 
+from agents_memory._threads import settled
 from agents_memory.approvals.calls import arguments_digest
 from agents_memory.errors import AgentsMemoryError, CannotResume, LeaseLost
 from agents_memory.memory import Memory
@@ -161,6 +161,8 @@ class _Attempt:
                 run_id=run.id,
                 session_id=run.session_id,
             )
+        if isinstance(given, DuckDBSession) and self.claim.session_is_ours:
+            return given.kept_in(self.store.memory.at_namespace(run.namespace))
         if given is not None or run.session_id is None:
             return given
         if not self.claim.session_is_ours:
@@ -189,8 +191,7 @@ class _Attempt:
                 await beating
             return await running
         finally:
-            await _stop(beating)
-            await _stop(running)
+            await _stop(beating, running)
 
     async def recorded(self, result: RunResult) -> ParkedRun:
         """Finish the run, or park it again."""
@@ -279,8 +280,8 @@ def _owner() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
-async def _stop(task: asyncio.Task[Any]) -> None:
-    if not task.done():
+async def _stop(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel tasks and wait until they have ended."""
+    for task in tasks:
         task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait({task})
+    await settled(*tasks)

@@ -17,6 +17,7 @@ from agents_memory._threads import in_thread
 from agents_memory.memory import Memory, When
 from agents_memory.sdk.parking import call_of, home_of, stopped
 from agents_memory.sdk.resume import LEASE_S, Resumed, resume
+from agents_memory.sdk.session import DuckDBSession
 from agents_memory.sdk.states import binding_of, saved
 from agents_memory.types import ApprovalRequest, ParkedRun
 
@@ -60,7 +61,7 @@ class RunStateStore:
         """
         state, items = stopped(result)
         starting = cast("Agent[Any]", getattr(state, "_starting_agent", None) or result.last_agent)
-        kept_in = home_of(session, self.memory)
+        kept_in = home_of(session, self.memory, result.context_wrapper)
         home = kept_in or self.memory
         session_id = None if session is None else session.session_id
         arguments = {
@@ -69,7 +70,7 @@ class RunStateStore:
             "starting_agent": starting.name,
             "current_agent": result.last_agent.name,
             "session_id": session_id,
-            "session_is_ours": kept_in is not None,
+            "session_is_ours": kept_in is not None and isinstance(session, DuckDBSession),
             "by": by,
             "expires_at": expires_at,
         }
@@ -117,6 +118,27 @@ class RunStateStore:
         given = None if arguments is None else dict(arguments)
         asked = {"request_id": request_id, "decision": decision, "by": by, "reason": reason, "preview": preview}
         return cast("ApprovalRequest", await self.call("decide", arguments=given, **asked))
+
+    async def withdraw(
+        self, request_or_run_id: str, *, by: str, reason: str | None = None
+    ) -> ApprovalRequest | ParkedRun:
+        """Take a request that waits, or a whole run, out of the queue; the way out of `uncertain`.
+
+        A run without its request goes on when it is resumed, and the model is told. A withdrawn run never goes on:
+        each of its calls without an output gets one that says so, in a `DuckDBSession` of this file.
+
+        Args:
+            request_or_run_id: Such as `a9` or `n5`.
+            by: Who withdraws it.
+            reason: Why; the conversation is told.
+
+        Raises:
+            AlreadyDecided: The request was decided before.
+            InvalidTransition: The run is being resumed, or is over.
+            NotFound: There is no such request or run here or below.
+        """
+        asked = {"id": request_or_run_id, "by": by, "reason": reason}
+        return cast("ApprovalRequest | ParkedRun", await self.call("withdraw", **asked))
 
     async def runs(self) -> tuple[ParkedRun, ...]:
         """The parked runs of this namespace and below, oldest first, the finished ones included."""

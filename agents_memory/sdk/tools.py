@@ -24,6 +24,7 @@ from agents_memory.memory import Memory
 from agents_memory.operations import Operation, Risk, operation_named
 from agents_memory.recall.fence import fence
 from agents_memory.sdk.current import run_kept_with
+from agents_memory.sdk.routing import MemoryOf
 from agents_memory.sdk.schemas import tool_schema
 from agents_memory.types import Performed, Trial
 
@@ -37,7 +38,6 @@ class HasSessionId(Protocol):
     session_id: str
 
 
-MemoryOf: TypeAlias = Callable[[RunContextWrapper[Any]], Memory]
 SessionOf: TypeAlias = Callable[[RunContextWrapper[Any]], HasSessionId | None]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, cast, get_args
 
 from pydantic import BeforeValidator, Field
 
@@ -25,6 +25,20 @@ def check_session_id(value: object) -> str:
 
 SessionId = Annotated[str, BeforeValidator(check_session_id)]
 
+WhileParked = Literal["continue", "refuse"]
+"""What a new turn does while a run of the conversation waits for a person."""
+
+
+def check_while_parked(value: object) -> WhileParked:
+    """`value` itself, when it says what a new turn does while a run waits.
+
+    Raises:
+        InvalidInput: It is neither `continue` nor `refuse`.
+    """
+    if value not in get_args(WhileParked):
+        raise InvalidInput(f"while_parked is 'continue' or 'refuse', not {value!r:.80}.")
+    return cast("WhileParked", value)
+
 
 class OneSession(Arguments):
     """Name a session."""
@@ -37,6 +51,16 @@ class AppendItems(OneSession):
 
     items: tuple[Annotated[str, Field(strict=True)], ...] = Field(description="The items, each as a JSON text.")
     fence: int | None = Field(default=None, strict=True, description="The claim of the resumed run they come from.")
+    while_parked: WhileParked = Field(default="continue", description="Whether a new turn may begin while a run waits.")
+
+
+class ReplaceSuffix(OneSession):
+    """Put items in the place of the end of a session."""
+
+    expected: tuple[tuple[str, str], ...] = Field(description="The end as it was read: each item's id and JSON text.")
+    items: tuple[Annotated[str, Field(strict=True)], ...] = Field(description="What stands there now, as JSON texts.")
+    drop: tuple[str, ...] = Field(default=(), description="The ids of items before the end that go with it.")
+    fence: int | None = Field(default=None, strict=True, description="The claim of the resumed run it comes from.")
 
 
 class ReadItems(OneSession):

@@ -47,6 +47,7 @@ class Conversation:
         last_user: Its newest user item.
         last_item_id: Its newest item; 0 for none.
         went_on_at: The item where it last went on, so that an output for a call before it is late; 0 for none.
+        is_tail_only: Whether nothing is known but `exists`, `tail` and `is_whole`.
     """
 
     exists: bool = False
@@ -56,6 +57,14 @@ class Conversation:
     last_user: LastUser | None = None
     last_item_id: int = 0
     went_on_at: int = 0
+    is_tail_only: bool = False
+
+    def without_last(self, count: int) -> Conversation | None:
+        """The session without its last items, as far as its tail tells; None when that is not far enough."""
+        tail = self.tail[: len(self.tail) - count]
+        if not tail:
+            return Conversation(exists=self.exists) if self.is_whole else None
+        return Conversation(exists=self.exists, tail=tail, is_whole=self.is_whole, is_tail_only=True)
 
     def places(self, extracts: Sequence[Extract], first_id: int) -> list[int]:
         """Where the items of a new batch, numbered from `first_id` on, are read."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_UNKNOWN = "unknown"
 _SPOKEN = ("text", "refusal", "transcript")
 
 
@@ -36,6 +37,11 @@ class Extract:
         return self.role == "user"
 
     @property
+    def is_opaque(self) -> bool:
+        """Whether it does not say what it is, such as one that was encrypted; it may be a user's."""
+        return self.role is None and self.type == _UNKNOWN
+
+    @property
     def is_output(self) -> bool:
         """Whether it answers a call."""
         return self.call_id is not None and self.type.endswith("_output")
@@ -49,11 +55,11 @@ class Extract:
 def extract(item: Any) -> Extract:
     """The derived columns of an item, whatever it is."""
     if not isinstance(item, dict):
-        return Extract(type="unknown", role=None, call_id=None, text=None)
+        return Extract(type=_UNKNOWN, role=None, call_id=None, text=None)
     role = _string(item.get("role"))
     named = _string(item.get("type"))
     return Extract(
-        type=named or ("message" if role else "unknown"),
+        type=named or ("message" if role else _UNKNOWN),
         role=role,
         call_id=_string(item.get("call_id")),
         text=_words(item),

@@ -51,13 +51,22 @@ class Conversations:
 
     def get(self, key: Key) -> Conversation:
         """A session as the caller sees it: the committed state, or that of the caller's own transaction."""
+        return self._state(key, tail_is_enough=False)
+
+    def tail_of(self, key: Key) -> Conversation:
+        """A session as the caller sees it, of which only `exists`, `tail` and `is_whole` may be known."""
+        return self._state(key, tail_is_enough=True)
+
+    def _state(self, key: Key, *, tail_is_enough: bool) -> Conversation:
         pending = self._pending_of_caller()
         if pending is not None and key in pending:
-            mine = pending[key] = pending[key] or self._load(key)
+            mine = pending[key]
+            if mine is None or (mine.is_tail_only and not tail_is_enough):
+                mine = pending[key] = self._load(key)
             return mine
         with self._lock:
             kept = self._kept.get(key)
-            if kept is not None:
+            if kept is not None and (tail_is_enough or not kept.is_tail_only):
                 self._kept.move_to_end(key)
                 return kept
             commits = self._commits

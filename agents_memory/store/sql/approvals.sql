@@ -104,6 +104,14 @@ WHERE is_within(p.namespace, $namespace)
   AND ($status IS NULL OR p.status = $status)
 ORDER BY p.parked_at, p.run_id;
 
+-- name: runs_waiting_in
+-- The runs of a session that have not ended, oldest first, each with the requests of its newest revision.
+SELECT p.run_id, (SELECT list(r.request_id ORDER BY r.request_id) FROM approval_requests r
+                  WHERE r.run_id = p.run_id AND r.revision = p.revision) AS requests
+FROM parked_runs p
+WHERE p.namespace = $namespace AND p.session_id = $session_id AND p.status IN ('parked', 'ready', 'resuming')
+ORDER BY p.run_id;
+
 -- name: claim_run
 -- Take a run for resuming; no row comes back when somebody else took it first.
 UPDATE parked_runs
@@ -115,12 +123,13 @@ RETURNING fence, watermark;
 -- name: renew_lease
 -- Hold a claim for longer; no row comes back when it was lost.
 UPDATE parked_runs SET lease_until = $lease_until, updated_at = $now
-WHERE run_id = $run_id AND fence = $fence AND status = 'resuming'
+WHERE run_id = $run_id AND fence = $fence AND status = 'resuming' AND is_within(namespace, $namespace)
 RETURNING run_id;
 
 -- name: held_run
--- A run that is resumed under this very claim.
-SELECT * FROM parked_runs WHERE run_id = $run_id AND fence = $fence AND status = 'resuming';
+-- A run that is resumed under this very claim, and whether its namespace is the caller's, above it or below it.
+SELECT *, is_within(namespace, $namespace) OR is_within($namespace, namespace) AS is_in_line
+FROM parked_runs WHERE run_id = $run_id AND fence = $fence AND status = 'resuming';
 
 -- name: leave_run
 -- End a claim, with what became of the run; no row comes back when the claim was lost.
@@ -133,6 +142,12 @@ RETURNING run_id;
 -- Nobody knows what a call of a lost attempt did.
 UPDATE parked_runs SET status = 'uncertain', lease_owner = NULL, lease_until = NULL, updated_at = $now
 WHERE run_id = $run_id AND list_contains($allowed::VARCHAR[], status);
+
+-- name: withdraw_run
+-- Take a run out of the queue, from a state that allows it; no row comes back when none does.
+UPDATE parked_runs SET status = 'withdrawn', updated_at = $now
+WHERE run_id = $run_id AND list_contains($allowed::VARCHAR[], status)
+RETURNING run_id;
 
 -- name: repark_run
 -- Stop a resumed run again, at the next revision; no row comes back when the claim was lost.
@@ -167,14 +182,14 @@ ORDER BY request_id DESC LIMIT 1;
 -- The request of a call whose run is not known, newest first.
 SELECT * FROM approval_requests
 WHERE call_id = $call_id AND operation = $operation AND arguments_digest = $arguments_digest
-  AND namespace = $namespace AND ($session_id IS NULL OR session_id IS NULL OR session_id = $session_id)
+  AND namespace = $namespace AND ($session_id IS NULL OR session_id = $session_id)
 ORDER BY request_id DESC LIMIT 1;
 
 -- name: edited_request
 -- A request of this run whose original arguments a reviewer changed, and which was carried out.
 SELECT r.* FROM approval_requests r
 WHERE r.run_id = $run_id AND r.operation = $operation AND r.arguments_digest = $arguments_digest
-  AND r.status = 'done' AND r.final_arguments IS NOT NULL
+  AND r.namespace = $namespace AND r.status = 'done' AND r.final_arguments IS NOT NULL
 ORDER BY r.request_id DESC LIMIT 1;
 
 -- name: effect_of

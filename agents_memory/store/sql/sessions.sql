@@ -50,9 +50,23 @@ FROM (SELECT unnest($item_ids::BIGINT[]) AS item_id, unnest($places::BIGINT[]) A
 
 -- name: session_items_known
 -- The newest items of a session as it was known at a moment, newest first; all of them when $limit is NULL.
-SELECT item_json FROM session_items_stored
+SELECT place, item_id, item_json FROM session_items_stored
 WHERE namespace = $namespace AND session_id = $session_id AND added_at <= $known_at AND $known_at < removed_at
 ORDER BY place DESC, item_id DESC LIMIT $limit;
+
+-- name: calls_of_one_breath
+-- The calls among some items that came in a batch with the newest of given call ids, or else in the newest batch.
+WITH waiting AS (
+    SELECT item_id, type, call_id, added_at FROM session_items_stored
+    WHERE list_contains($item_ids::BIGINT[], item_id) AND added_at <= $until
+), named AS (
+    SELECT max(added_at) AS added_at FROM waiting WHERE list_contains($call_ids::VARCHAR[], call_id) GROUP BY call_id
+), breath AS (
+    SELECT added_at FROM named
+    UNION SELECT max(added_at) FROM waiting WHERE NOT EXISTS (SELECT 1 FROM named)
+)
+SELECT item_id, type, call_id FROM waiting WHERE added_at IN (SELECT added_at FROM breath)
+ORDER BY item_id;
 
 -- name: close_session_items
 -- Take items out of a session; they stay readable as of an earlier moment.

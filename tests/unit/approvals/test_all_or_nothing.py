@@ -12,6 +12,7 @@ from tests.storage import dump
 from tests.unit.approvals.conftest import SAVED, Queue, a_call
 
 Work = Callable[[], Any]
+CALLS = (("function_call", "c1"), ("computer_call", "c2"))
 
 
 def parking(queue: Queue) -> Work:
@@ -32,6 +33,18 @@ def editing(queue: Queue) -> Work:
 def rejecting(queue: Queue) -> Work:
     parking(queue)()
     return lambda: queue.decide("a1", "reject", reason="no")
+
+
+def withdrawing_a_request(queue: Queue) -> Work:
+    parking(queue)()
+    return lambda: queue.memory.call("withdraw", {"id": "a1", "by": "eve"})
+
+
+def withdrawing_a_run(queue: Queue) -> Work:
+    items = [f'{{"type": "{kind}", "call_id": "{call_id}"}}' for kind, call_id in CALLS]
+    queue.memory.call("session_append", {"session_id": "conv", "items": items}, session_id="conv")
+    failing(queue)()
+    return lambda: queue.memory.call("withdraw", {"id": "n1", "by": "eve"})
 
 
 def claiming(queue: Queue) -> Work:
@@ -98,6 +111,8 @@ def _held(queue: Queue, operation: str, **given: Any) -> Work:
         approving,
         editing,
         rejecting,
+        withdrawing_a_request,
+        withdrawing_a_run,
         claiming,
         claiming_again,
         performing,

@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from agents_memory.errors import InvalidTransition, LeaseLost, Undecided
-from tests.storage import run_python
+from agents_memory.errors import InvalidTransition, LeaseLost, NotFound, Undecided
+from tests.storage import dump, run_python
 from tests.unit.approvals.conftest import OTHER, SAVED, a_call
 
 
@@ -235,3 +235,39 @@ def test_a_foreign_call_whose_output_a_checkpoint_knows_is_certain(queue, clock)
 
     assert queue.claim(run.id, OTHER).run.status == "resuming"
     assert queue.show("a1").status == "done"
+
+
+@pytest.mark.parametrize(
+    ("operation", "given"),
+    [
+        ("renew_lease", {"lease_s": 60}),
+        ("start_call", {"call_id": "c1"}),
+        ("checkpoint_run", {**SAVED, "settled": []}),
+        ("finish_run", {"result": "forged"}),
+        ("fail_run", {"error": "Forged"}),
+        ("release_run", {}),
+    ],
+)
+def test_a_claim_cannot_be_used_from_another_namespace(queue, memory, operation, given) -> None:
+    run = queue.park(a_call(content="x"))
+    queue.decide("a1")
+    claim = queue.claim(run.id)
+    before = dump(memory._database)
+
+    with pytest.raises((NotFound, LeaseLost)):
+        memory.at_namespace("acme/other").call(operation, {"run_id": run.id, "fence": claim.fence, **given})
+
+    assert dump(memory._database) == before
+
+
+def test_what_a_reviewer_wrote_is_not_read_from_another_namespace(queue, memory) -> None:
+    run = queue.park(a_call(content="x"))
+    queue.decide("a1", "edit", arguments={"content": "Ada's salary is 90k"})
+    claim = queue.claim(run.id)
+    queue.perform("remember", {"content": "x"}, run_id=run.id, fence=claim.fence)
+
+    trial = memory.at_namespace("acme/other").call(
+        "try_call", {"operation": "remember", "arguments": {"content": "x"}, "run_id": run.id}
+    )
+
+    assert trial.handled_by is None

@@ -214,7 +214,7 @@ def test_a_write_goes_to_the_namespace_that_was_reviewed(queue, memory) -> None:
     queue.decide("a1")
     claim = queue.claim(run.id)
 
-    with pytest.raises(WrongNamespace):
+    with pytest.raises(NotFound):
         Queue(memory.at_namespace("acme/other")).perform("remember", {"content": "x"}, **under(claim))
 
 

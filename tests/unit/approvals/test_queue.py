@@ -215,3 +215,21 @@ def test_expiry_is_in_the_audit_chain(queue, memory, clock) -> None:
 
     rows = memory._database._cursor().execute("SELECT operation, actor FROM audit ORDER BY number").fetchall()
     assert rows[-1] == ("expire", "agents_memory")
+
+
+def test_a_request_whose_change_is_another_by_now_is_not_approved_unseen(queue, memory) -> None:
+    fact = memory.remember("Bo owns ingest.").id
+    queue.park(a_call("supersede", fact_id=fact, content="Cy owns ingest."))
+    memory.correct(fact, "Bob owns ingest.")
+
+    with pytest.raises(StaleRequest):
+        queue.decide("a1")
+
+    assert queue.decide("a1", preview=queue.show("a1").preview.digest).status == "approved"
+
+
+def test_a_view_of_another_moment_decides_nothing(queue, memory) -> None:
+    queue.park(a_call(content="x"))
+
+    with pytest.raises(InvalidInput, match="read-only"):
+        memory.as_of(known_at="2026-03-02").call("decide", {"request_id": "a1", "decision": "reject", "by": "eve"})

@@ -53,6 +53,27 @@ def test_an_approval_is_on_record_with_its_reviewer(file: str) -> None:
     assert "approve by eve" in approvals(file, "show", "a1")[1]
 
 
+def test_a_request_can_be_withdrawn(file: str) -> None:
+    code, printed = approvals(file, "withdraw", "a1", "--by", "eve", "--reason", "Asked twice.")
+
+    assert (code, printed) == (0, "a1 is withdrawn. Run n1 goes on when it is resumed.\n")
+    assert "withdraw by eve" in approvals(file, "show", "a1")[1]
+
+
+def test_a_whole_run_can_be_withdrawn(file: str) -> None:
+    code, printed = approvals(file, "withdraw", "n1", "--by", "eve")
+
+    assert (code, printed) == (0, "n1 is withdrawn and does not go on.\n")
+    assert approvals(file, "list")[1] == "Nothing waits for a decision.\n"
+    assert approvals(file, "withdraw", "n1")[0] == 4
+
+
+def test_a_withdrawn_run_is_json_when_json_was_asked_for(file: str) -> None:
+    withdrawn = json.loads(approvals(file, "withdraw", "n1", "--by", "eve", "--json")[1])
+
+    assert (withdrawn["id"], withdrawn["status"]) == ("n1", "withdrawn")
+
+
 def test_a_second_reviewer_is_told_who_was_first(file: str) -> None:
     approvals(file, "reject", "a1", "--by", "eve")
 
@@ -118,7 +139,13 @@ def test_no_command_of_the_queue_imports_the_sdk(file: str) -> None:
         f"sys.argv = ['agents-memory', 'approvals', sys.argv[1], *sys.argv[2:], '-m', {file!r}]\n"
         "try:\n    main()\nfinally:\n    assert 'agents' not in sys.modules\n"
     )
-    for arguments in (["list"], ["show", "a1"], ["approve", "a1", "--by", "eve"], ["reject", "a2", "--by", "eve"]):
+    for arguments in (
+        ["list"],
+        ["show", "a1"],
+        ["approve", "a1", "--by", "eve"],
+        ["reject", "a2", "--by", "eve"],
+        ["withdraw", "n1"],
+    ):
         ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
         assert ran.returncode == 0, ran.stderr
 

@@ -356,6 +356,29 @@ async def test_a_foreign_tool_that_broke_off_leaves_the_run_uncertain(memory, se
     assert (await store.get(waiting.id)).status == "uncertain"
 
 
+async def test_a_withdrawn_run_leaves_a_conversation_that_goes_on(memory, session, store) -> None:
+    waiting = await parked(memory, session=session, decide="approve")
+
+    withdrawn = await store.withdraw(waiting.id, by="eve", reason="No longer needed.")
+    done = await run(agent(memory, "hello again"), "Are you there?", session=session)
+
+    assert withdrawn.status == "withdrawn"
+    assert done.final_output == "hello again"
+    assert await conversation(session) == [*WHOLE[:-1], "user", "assistant"]
+    assert facts(memory) == []
+
+
+async def test_a_run_goes_on_without_a_withdrawn_call_and_the_model_is_told(memory, session, store) -> None:
+    result = await run(agent(memory, STEP), "hello", session=session)
+    waiting = await store.park(result, session=session)
+
+    await store.withdraw(waiting.requests[0], by="eve", reason="Asked twice.")
+    done = await store.resume(waiting.id, agent(memory, "done"))
+
+    assert told(done)["c1"] == "Asked twice."
+    assert await conversation(session) == WHOLE
+
+
 async def test_a_cancelled_resume_can_be_done_again(memory, session, store) -> None:
     waiting = await parked(memory, session=session)
     asked = asyncio.Event()

@@ -78,6 +78,37 @@ def test_a_batch_is_one_statement(memory: Memory) -> None:
     assert ran == ["begin", "insert_session_items", "commit"]
 
 
+def test_a_pop_is_one_statement_and_reads_nothing_anew(memory: Memory) -> None:
+    add(memory, *(said(str(n)) for n in range(5)))
+    ran: list[str] = []
+    memory._database.on_statement = ran.append
+
+    for _ in range(3):
+        memory.call("session_pop", {"session_id": "s"})
+    read(memory)
+
+    assert ran == ["begin", "close_session_items", "commit"] * 3
+
+
+@pytest.mark.parametrize("pops", range(1, 7))
+def test_what_is_added_after_pops_stands_where_a_reader_of_the_file_would_put_it(memory: Memory, pops: int) -> None:
+    add(memory, said("q1"), called("c1"), called("c2"))
+    add(memory, said("q2"), answer("a2"), output("c1"))
+    add(memory, answer("a1"))
+    for _ in range(pops):
+        memory.call("session_pop", {"session_id": "s"})
+
+    add(memory, output("c1"), output("c2"), called("c3"), said("q3"), output("c3"))
+
+    known = outline(memory), items.latest_user_item(scope_of(memory), "s"), items.last_item_id(scope_of(memory), "s")
+    forget_process_state(memory)
+    assert known == (
+        outline(memory),
+        items.latest_user_item(scope_of(memory), "s"),
+        items.last_item_id(scope_of(memory), "s"),
+    )
+
+
 @pytest.mark.parametrize("bad", ["{", "", "{'a': 1}", "nothing"])
 def test_a_text_that_is_no_json_is_refused_with_its_batch(memory: Memory, bad: str) -> None:
     with pytest.raises(InvalidInput, match=r"items\[1\] is no JSON"):
@@ -287,7 +318,7 @@ def test_whatever_statement_fails_nothing_has_changed(
 ) -> None:
     add(memory, said("q"), called("c"))
     arguments = {"session_id": session_id, **arguments}
-    for failing in range(6):
+    for failing in range(9):
         fail_at(memory, failing)
         with suppress(StorageError):
             memory.call(name, arguments)

@@ -1,0 +1,49 @@
+"""What may keep a batch out of a session: a claim that was lost, and a run that waits for a person.
+
+Both look inside the transaction that adds the batch, so that nothing can change between looking and adding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents_memory._ids import IdKind, to_number, to_text
+from agents_memory.errors import LeaseLost, SessionParked
+from agents_memory.graph.scope import Scope
+from agents_memory.sessions.extract import Extract
+from agents_memory.store.database import Transaction
+
+
+def check_claim(scope: Scope, tx: Transaction, fence: int | None) -> None:
+    """Let a resumed run add only while its claim is the newest.
+
+    Raises:
+        LeaseLost: Somebody else has claimed the run meanwhile.
+    """
+    run_id = scope.caller.run_id
+    if fence is None or run_id is None:
+        return
+    if tx.one_or_none("held_run", run_id=to_number(IdKind.RUN, run_id), fence=fence, namespace=scope.namespace) is None:
+        raise LeaseLost(f"{run_id} was claimed by somebody else. Nothing was added to its session.", run_id=run_id)
+
+
+def check_nobody_waits(scope: Scope, tx: Transaction, session_id: str, extracts: Sequence[Extract]) -> None:
+    """Let no new turn begin while a run of the session waits; a run that is being resumed may add what it likes.
+
+    Raises:
+        SessionParked: A run is parked, ready or being resumed, and the batch may begin a turn.
+    """
+    if not any(one.is_user or one.is_opaque for one in extracts):
+        return
+    waiting = tx.rows("runs_waiting_in", namespace=scope.namespace, session_id=session_id)
+    run_ids = [to_text(IdKind.RUN, row["run_id"]) for row in waiting]
+    if not waiting or scope.caller.run_id in run_ids:
+        return
+    requests = [to_text(IdKind.REQUEST, request_id) for request_id in waiting[0]["requests"] or ()]
+    raise SessionParked(
+        f"No new turn can begin in this conversation while {run_ids[0]} waits ({', '.join(requests) or 'no request'}). "
+        "Decide its requests and resume it first; nothing was added.",
+        session_id=session_id,
+        run_id=run_ids[0],
+        requests=requests,
+    )
