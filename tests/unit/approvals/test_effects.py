@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents_memory.errors import InvalidInput, InvalidTransition, LeaseLost, NotFound, StaleRequest, WrongNamespace
+from agents_memory.errors import InvalidInput, InvalidTransition, LeaseLost, NotFound, StaleRequest
 from tests.unit.approvals.conftest import OTHER, Queue, a_call
 
 
@@ -232,3 +232,17 @@ def test_only_a_tool_can_be_performed(queue, operation) -> None:
 def test_a_run_that_does_not_exist_lends_no_claim(queue) -> None:
     with pytest.raises((LeaseLost, NotFound)):
         queue.perform("remember", {"content": "x"}, run_id="n99", fence=1)
+
+
+def test_now_in_a_call_means_when_it_was_made_not_when_it_was_approved(queue, memory, clock) -> None:
+    asked = clock.moment
+    run = queue.park(a_call(content="Cy owns ingest"))
+    clock.move(days=9)
+    queue.decide("a1")
+    claim = queue.claim(run.id)
+
+    done = queue.perform("remember", {"content": "Cy owns ingest"}, run_id=run.id, fence=claim.fence)
+
+    fact = memory.get(done.result["id"])
+    assert abs((fact.valid_from - asked).total_seconds()) < 1
+    assert (fact.tx_from - asked).days == 9
