@@ -266,7 +266,9 @@ def _check_end(scope: Scope, tx: Transaction, row: Row, moment: datetime) -> Non
         )
     if row["valid_to"] is None or moment < row["valid_to"]:
         return
-    successor = tx.one_or_none("fact_superseded_by", fact_id=row["fact_id"], visible=list(scope.visible))
+    successor = tx.one_or_none(
+        "fact_superseded_by", fact_id=row["fact_id"], visible=list(scope.visible), ended=row["valid_to"]
+    )
     by = to_text(IdKind.FACT, successor["fact_id"]) if successor else None
     raise StaleVersion(
         f"{fact_id} ended at {row['valid_to'].isoformat()}{f', superseded by {by}' if by else ''}. "

@@ -84,8 +84,7 @@ async def resume(
     run = cast("ParkedRun", await store.call("get_run", run_id=run_id))
     if run.status is RunStatus.FINISHED:
         return Resumed(run=run, result=None, repeated=True)
-    claim = cast("Claim", await store.call("claim_run", run_id=run_id, owner=_owner(), lease_s=lease_s))
-    attempt = _Attempt(store=store, claim=claim, agent=agent)
+    attempt = await _claimed(store, run_id, agent, lease_s)
     try:
         state = await attempt.restored(context)
         attempt = replace(attempt, session=attempt.session_for(session))
@@ -100,6 +99,18 @@ async def resume(
     except BaseException as error:
         await attempt.leave("fail_run", error=type(error).__name__)
         raise
+
+
+async def _claimed(store: Store, run_id: str, agent: Agent[Any], lease_s: float) -> _Attempt:
+    """Claim the run; a caller that is cancelled meanwhile leaves no claim behind."""
+    claiming = asyncio.ensure_future(store.call("claim_run", run_id=run_id, owner=_owner(), lease_s=lease_s))
+    try:
+        await settled(claiming)
+    except asyncio.CancelledError:
+        if claiming.exception() is None:
+            await _Attempt(store=store, claim=claiming.result(), agent=agent).leave("release_run")
+        raise
+    return _Attempt(store=store, claim=cast("Claim", claiming.result()), agent=agent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

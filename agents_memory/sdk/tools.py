@@ -93,7 +93,7 @@ class MemoryCall:
             checked(self.operation, arguments)
         except InvalidInput:
             return False
-        if not self.policy(self.operation.name, given(arguments)):
+        if self._lets_through(arguments):
             return False
         trial = await self._tried(context, arguments)
         return trial.error is None and trial.handled_by is None
@@ -117,7 +117,11 @@ class MemoryCall:
         return _json({"error": {"code": "needs_approval", "message": message, "retryable": True}})
 
     def _is_free(self, context: ToolContext[Any], arguments: dict[str, Any]) -> bool:
-        return _is_approved(context) or not self.policy(self.operation.name, given(arguments))
+        return _is_approved(context) or self._lets_through(arguments)
+
+    def _lets_through(self, arguments: dict[str, Any]) -> bool:
+        """Whether the policy says, in so many words, that this call asks nobody."""
+        return self.policy(self.operation.name, given(arguments)) is False
 
     def _read(self, memory: Memory, arguments: dict[str, Any]) -> str:
         checked(self.operation, arguments)

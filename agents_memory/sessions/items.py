@@ -7,6 +7,7 @@ or nothing. Nothing is deleted: what is popped or cleared is closed, and stays r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import dropwhile
 
 from agents_memory._ids import IdKind, to_number, to_text
 from agents_memory.errors import InvalidInput
@@ -17,6 +18,7 @@ from agents_memory.sessions.encoding import from_json
 from agents_memory.sessions.extract import Extract, extract
 from agents_memory.sessions.guards import check_claim, check_nobody_waits
 from agents_memory.sessions.live import Conversations, Key, conversations
+from agents_memory.sessions.lost_calls import with_lost_calls
 from agents_memory.store.database import Transaction
 
 
@@ -37,7 +39,11 @@ def session_append(scope: Scope, arguments: AppendItems) -> tuple[str, ...]:
         check_claim(scope, tx, arguments.fence)
         if arguments.while_parked == "refuse":
             check_nobody_waits(scope, tx, key.session_id, extracts)
-        entries = add_batch(scope, tx, key, arguments.items, extracts, run_id=scope.caller.run_id)
+        items = arguments.items
+        if scope.caller.run_id is not None:
+            items = with_lost_calls(tx, key, _known(scope).get(key).open_calls, items, extracts)
+            extracts = extracts if items is arguments.items else extracts_of(items)
+        entries = add_batch(scope, tx, key, items, extracts, run_id=scope.caller.run_id)
     return tuple(to_text(IdKind.ITEM, entry.item_id) for entry in entries)
 
 

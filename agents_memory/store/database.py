@@ -8,6 +8,7 @@ exceptions become ours here and nowhere else.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from agents_memory.store.queries import statements
 from agents_memory.store.values import Row, from_duckdb, to_duckdb
 
 _log = logging.getLogger("agents_memory")
+_CONFLICT = re.compile("conflict|constraint|duplicate", re.IGNORECASE)
 _TICK = timedelta(microseconds=1)
 T = TypeVar("T")
 
@@ -422,7 +424,9 @@ def _current_task() -> object:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (duckdb.TransactionException, duckdb.ConstraintException):
+    except (duckdb.TransactionException, duckdb.ConstraintException) as error:
+        if _CONFLICT.search(str(error)) is None:  # a commit that failed for another reason, such as a full disk
+            raise StorageError("The file could not be written. Look at its disk, folder and permissions.") from None
         raise WriteConflict("Two writes met on the same row. Nothing was written; do the call again.") from None
     except duckdb.IOException as error:  # names files and the system's reason, never what is stored
         raise StorageError(f"The file could not be read or written: {error}") from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import stat
 import threading
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -50,7 +51,7 @@ def open_database(path: str | os.PathLike[str], *, wait_s: float) -> Database:
     _refuse_inherited(checked)
     waiting = Retrying(
         retry=retry_if_exception_type(StoreLocked),
-        stop=stop_after_delay(wait_s),
+        stop=stop_after_delay(_checked_wait(wait_s)),
         wait=wait_random_exponential(multiplier=0.02, max=0.25),
         reraise=True,
     )
@@ -75,6 +76,12 @@ def _checked(path: object) -> str:
     if not isinstance(text, str) or not text.strip() or _UNUSABLE.search(text):
         raise InvalidInput("A memory needs the path of a file, or ':memory:'.")
     return text if text == MEMORY else os.path.realpath(text)
+
+
+def _checked_wait(seconds: object) -> float:
+    if not isinstance(seconds, int | float) or not 0 <= seconds < float("inf"):
+        raise InvalidInput("wait_s is a number of seconds, 0 or more.")
+    return float(seconds)
 
 
 def _refuse_inherited(path: str) -> None:
@@ -144,6 +151,8 @@ def _identity(path: str) -> _Identity | None:
         status = Path(path).stat()
     except OSError:
         return None
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise StoreUnreadable(f"{path!r} is no ordinary file. Name one.", path=path)
     if status.st_nlink > 1 and not Path(path).is_dir():
         raise StoreUnreadable(
             f"{path!r} has {status.st_nlink} hard links. Two names for one file would be opened as two memories: "

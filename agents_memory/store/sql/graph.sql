@@ -34,7 +34,7 @@ ORDER BY version DESC LIMIT 1;
 -- The believed fact that took the place of another, if any.
 SELECT fact_id FROM fact_versions
 WHERE supersedes = $fact_id AND list_contains($visible, namespace) AND tx_to = forever()
-ORDER BY valid_from DESC LIMIT 1;
+ORDER BY abs(epoch_us(valid_from) - epoch_us($ended::TIMESTAMP)), fact_id DESC LIMIT 1;
 
 -- name: same_fact
 -- The believed fact of this namespace that says the same over a time that overlaps and does not end too early, oldest first.

@@ -2,6 +2,13 @@
 -- A session exists from its first item on.
 INSERT INTO sessions VALUES ($namespace, $session_id, $created_at);
 
+-- name: lost_calls
+-- The calls of some ids that were taken out of a session, each as it stood last.
+SELECT call_id, arg_max(item_json, item_id) AS item_json FROM session_items_stored
+WHERE namespace = $namespace AND session_id = $session_id AND list_contains($call_ids::VARCHAR[], call_id)
+  AND NOT ends_with(type, '_output') AND removed_at < forever()
+GROUP BY call_id;
+
 -- name: load_session
 -- What a process keeps of a session, each part in the order in which it came.
 -- Its newest items and one more, its newest user item, where the newest batch with a message in it begins, and the

@@ -359,3 +359,14 @@ def test_an_axis_that_is_left_out_stands_at_now(moved: Memory, clock: Clock) -> 
     clock.move(days=1)
     moved.supersede("f2", "Ben lives in Voss")
     assert said(view) == {"Ben lives in Voss"}
+
+
+def test_the_successor_that_is_named_is_the_one_that_ended_the_fact(timed: Memory, clock: Clock) -> None:
+    first = timed.remember("A one", valid_from="2020-01-01").id
+    timed.supersede(first, "A late", at="2099-01-01")
+    second = timed.supersede(first, "A early", at="2021-01-01").id
+
+    with pytest.raises(StaleVersion) as refused:
+        timed.supersede(first, "A now")
+
+    assert refused.value.details["superseded_by"] == second

@@ -12,7 +12,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 DAYS = range(14)
 
 bounds = st.tuples(st.integers(0, 9), st.none() | st.integers(1, 5))
-intervals = bounds.map(lambda pair: (START + pair[0] * DAY, None if pair[1] is None else START + sum(pair) * DAY))
+intervals = bounds.map(
+    lambda pair: (START + pair[0] * DAY, None if pair[1] is None else START + (pair[0] + pair[1]) * DAY)
+)
 
 
 def holds(interval: Interval, moment: datetime) -> bool:

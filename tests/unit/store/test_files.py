@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -334,3 +335,16 @@ def test_the_file_is_read_in_utc_whatever_the_machines_zone(path: Path, monkeypa
         cursor = memory._database._cursor()
 
         assert cursor.execute("SELECT current_setting('TimeZone')").fetchone() == ("UTC",)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(StoreUnreadable, match="no ordinary file"):
+        Memory.open(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("wait_s", [float("nan"), float("inf"), -1, "5", None])
+def test_a_wait_that_is_no_bounded_number_of_seconds_is_refused(wait_s: Any) -> None:
+    with pytest.raises(InvalidInput, match="wait_s"):
+        Memory.open(":memory:", wait_s=wait_s)
