@@ -239,7 +239,10 @@ def _value(text: str) -> Any:
 
 def _from_editor(before: dict[str, Any]) -> dict[str, Any]:
     shown = json.dumps(before, ensure_ascii=False, indent=2) + "\n"
-    written = click.edit(shown, extension=".json")
+    try:
+        written = click.edit(shown, extension=".json")
+    except click.ClickException:
+        raise InvalidInput("The editor could not be run. Set $EDITOR, or use --set. The request still waits.") from None
     if written is None:
         raise InvalidInput("Nothing was changed in the editor. Use approve to take the request as it is.")
     try:

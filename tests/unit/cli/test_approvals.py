@@ -164,3 +164,12 @@ def test_an_error_is_json_when_json_was_asked_for(file: str) -> None:
 
     assert code == 3
     assert json.loads(printed)["error"]["code"] == "not_found"
+
+
+def test_an_editor_that_cannot_be_run_is_said_so(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "no-such-editor-anywhere")
+
+    code, printed = approvals(file, "edit", "a2", "--by", "eve")
+
+    assert code == 2
+    assert printed.startswith("invalid_input: The editor could not be run.")
