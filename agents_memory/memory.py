@@ -82,6 +82,7 @@ class MemoryView:
             InvalidInput: The arguments do not fit.
             Closed: The memory was closed.
         """
+        self._check_open()
         if origin.keys() - Origin.__annotations__.keys():
             raise TypeError(f"a call comes from {sorted(Origin.__annotations__)}, not from {sorted(origin)}")
         caller = replace(self._caller, **origin)
@@ -195,6 +196,9 @@ class MemoryView:
     def facts_written(self, session_id: str) -> tuple[WrittenFact, ...]:
         """What a conversation of this namespace wrote into memory: who approved it, and whether it still stands."""
         return cast("tuple[WrittenFact, ...]", self._do("facts_written", session_id=session_id))
+
+    def _check_open(self) -> None:
+        """A view has no life of its own; the file's database refuses once it is closed."""
 
     def _do(self, operation: str, **arguments: Any) -> Any:
         return self.call(operation, {key: value for key, value in arguments.items() if value is not None})
@@ -464,23 +468,16 @@ class Memory(MemoryView):
         """Keep words verbatim as evidence; the same words from the same source are kept once."""
         return cast("Episode", self._do("add_episode", text=text, source=source, occurred_at=occurred_at))
 
-    def call(
-        self,
-        operation: str,
-        arguments: Mapping[str, Any] | None = None,
-        **origin: Unpack[Origin],
-    ) -> Any:
-        """Do an operation of the catalogue by name; see `MemoryView.call`."""
-        if self._is_closed:
-            raise Closed("This memory was closed. Open it again.")
-        return super().call(operation, arguments, **origin)
-
     def close(self) -> None:
         """Give the handle back; the last one of the process checkpoints and lets go of the file. Harmless twice."""
         with self._closing:  # two threads may close at once
             if self._owns and not self._is_closed:
                 release(self._database)
             self._is_closed = True
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise Closed("This memory was closed. Open it again.")
 
     def __enter__(self) -> Self:
         return self

@@ -113,7 +113,8 @@ def call(database: Database, caller: Caller, name: str, arguments: Mapping[str, 
     """Do an operation and return its typed result.
 
     Raises:
-        InvalidInput: The arguments do not fit, or there is no such operation.
+        InvalidInput: The arguments do not fit, or a view was asked to write.
+        NotFound: There is no such operation.
         AgentsMemoryError: Whatever the operation says.
     """
     operation = operation_named(name)
@@ -371,7 +372,7 @@ _SESSIONS = (
     Operation(
         name="sessions",
         description="List the conversations: how long each is, and when it took place.",
-        arguments=of_sessions.NoArguments,
+        arguments=of_graph.NoArguments,
         result=tuple[SessionSummary, ...],
         risk=Risk.READ,
         handler=session_questions.sessions,
@@ -432,7 +433,7 @@ _APPROVALS = (
     Operation(
         name="pending",
         description="List the approval requests that wait in this namespace and below, oldest first.",
-        arguments=of_approvals.Nothing,
+        arguments=of_graph.NoArguments,
         result=tuple[ApprovalRequest, ...],
         risk=Risk.READ,
         handler=queue.pending,

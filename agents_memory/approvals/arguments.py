@@ -96,10 +96,6 @@ class CheckpointRun(Held, SavedState):
     settled: tuple[Text, ...] = Field(description="The calls whose outputs the state knows.")
 
 
-class Nothing(Arguments):
-    """No arguments."""
-
-
 class OneRequest(Arguments):
     """Name a request."""
 

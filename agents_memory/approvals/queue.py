@@ -12,12 +12,13 @@ from typing import Final
 
 from agents_memory._ids import IdKind, to_text
 from agents_memory.approvals import preview
-from agents_memory.approvals.arguments import Decide, Nothing, OneRequest
+from agents_memory.approvals.arguments import Decide, OneRequest
 from agents_memory.approvals.calls import Verbs, checked, read, readable
 from agents_memory.approvals.moves import before_request
 from agents_memory.approvals.rows import find_requests, one_request, requests_from, within
 from agents_memory.errors import AlreadyDecided, InvalidInput, InvalidTransition, StaleRequest
 from agents_memory.graph import audit
+from agents_memory.graph.arguments import NoArguments
 from agents_memory.graph.scope import Scope
 from agents_memory.store.database import Transaction
 from agents_memory.store.values import Row
@@ -32,7 +33,7 @@ _OUTCOMES: Final = {
 }
 
 
-def pending(scope: Scope, _arguments: Nothing) -> tuple[ApprovalRequest, ...]:
+def pending(scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:
     """The requests that wait, oldest first."""
     expire_due(scope)
     return requests_from(scope, find_requests(scope, status=RequestStatus.PENDING))

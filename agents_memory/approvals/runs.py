@@ -77,10 +77,9 @@ def start_call(scope: Scope, arguments: StartCall) -> None:
     Raises:
         LeaseLost: The claim was lost; the call must not begin.
     """
-    run_id = to_number(IdKind.RUN, arguments.run_id)
     with scope.database.transaction() as tx:
-        held_here(scope, tx, arguments)
-        tx.run("start_calls", run_id=run_id, call_id=arguments.call_id, now=tx.now)
+        run = held_here(scope, tx, arguments)
+        tx.run("start_calls", run_id=run["run_id"], call_id=arguments.call_id, now=tx.now)
 
 
 def checkpoint_run(scope: Scope, arguments: CheckpointRun) -> None:
@@ -89,9 +88,9 @@ def checkpoint_run(scope: Scope, arguments: CheckpointRun) -> None:
     Raises:
         LeaseLost: The claim was lost; nothing was kept.
     """
-    run_id = to_number(IdKind.RUN, arguments.run_id)
     with scope.database.transaction() as tx:
         run = held_here(scope, tx, arguments)
+        run_id = run["run_id"]
         keep_state(tx, run_id, run["revision"], arguments)
         tx.run("settle_effects", run_id=run_id, call_ids=list(arguments.settled))
         allowed = before_request(RequestStatus.DONE)
@@ -145,8 +144,8 @@ def held_here(scope: Scope, tx: Transaction, arguments: Held) -> Row:
         LeaseLost: The claim is not the newest.
         NotFound: There is no such run here or below.
     """
-    one_run(scope, arguments.run_id)
-    return held(scope, tx, to_number(IdKind.RUN, arguments.run_id), arguments.fence)
+    run = one_run(scope, arguments.run_id)
+    return held(scope, tx, run["run_id"], arguments.fence)
 
 
 def held(scope: Scope, tx: Transaction, run_id: int, fence: int | None) -> Row:

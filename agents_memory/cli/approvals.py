@@ -12,6 +12,7 @@ import click
 import typer
 
 from agents_memory._clock import now
+from agents_memory.approvals.calls import given
 from agents_memory.cli.output import (
     WHOLE_FILE,
     JsonOption,
@@ -115,7 +116,7 @@ def withdraw(
     """Take a request, or a whole run, out of the queue; the way out of an uncertain run."""
     asked = {"id": request_or_run_id, "by": by or _login(), "reason": reason}
     with opened(memory, namespace) as handle:
-        withdrawn = handle.call("withdraw", {name: value for name, value in asked.items() if value is not None})
+        withdrawn = handle.call("withdraw", given(asked))
     if as_json:
         print_json("withdraw", withdrawn)
     elif isinstance(withdrawn, ParkedRun):
@@ -205,11 +206,9 @@ def _login() -> str:
         raise InvalidInput("This process has no login name. Say who decides with --by.") from None
 
 
-def _decide(memory: Memory, request_id: str, decision: str, by: str | None, **given: Any) -> ApprovalRequest:
-    arguments = {"request_id": request_id, "decision": decision, "by": by or _login(), **given}
-    decided: ApprovalRequest = memory.call(
-        "decide", {key: value for key, value in arguments.items() if value is not None}
-    )
+def _decide(memory: Memory, request_id: str, decision: str, by: str | None, **more: Any) -> ApprovalRequest:
+    asked = {"request_id": request_id, "decision": decision, "by": by or _login(), **more}
+    decided: ApprovalRequest = memory.call("decide", given(asked))
     return decided
 
 

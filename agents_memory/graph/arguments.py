@@ -27,6 +27,10 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class NoArguments(Arguments):
+    """Nothing to say."""
+
+
 def has_surrogate(text: str) -> bool:
     """Whether `text` holds half of a character, which no encoding can store."""
     return _SURROGATE.search(text) is not None

@@ -14,6 +14,7 @@ from agents.memory import Session
 
 from agents_memory import _ids
 from agents_memory._threads import in_thread
+from agents_memory.approvals.calls import given
 from agents_memory.memory import Memory, When
 from agents_memory.sdk.parking import call_of, home_of, stopped
 from agents_memory.sdk.resume import LEASE_S, Resumed, resume
@@ -74,8 +75,7 @@ class RunStateStore:
             "by": by,
             "expires_at": expires_at,
         }
-        given = {name: value for name, value in arguments.items() if value is not None}
-        return cast("ParkedRun", await in_thread(home.call, "park_run", given))
+        return cast("ParkedRun", await in_thread(home.call, "park_run", given(arguments)))
 
     async def pending(self) -> tuple[ApprovalRequest, ...]:
         """The requests that wait, oldest first."""
@@ -115,9 +115,9 @@ class RunStateStore:
             InvalidTransition: The call cannot work as it is.
             StaleRequest: Memory changed since that preview.
         """
-        given = None if arguments is None else dict(arguments)
+        edited = None if arguments is None else dict(arguments)
         asked = {"request_id": request_id, "decision": decision, "by": by, "reason": reason, "preview": preview}
-        return cast("ApprovalRequest", await self.call("decide", arguments=given, **asked))
+        return cast("ApprovalRequest", await self.call("decide", arguments=edited, **asked))
 
     async def withdraw(
         self, request_or_run_id: str, *, by: str, reason: str | None = None
@@ -185,5 +185,4 @@ class RunStateStore:
 
     async def call(self, operation: str, **arguments: Any) -> Any:
         """An operation of the catalogue, in a thread; arguments that are None are left out."""
-        given = {name: value for name, value in arguments.items() if value is not None}
-        return await in_thread(self.memory.call, operation, given)
+        return await in_thread(self.memory.call, operation, given(arguments))

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, cast, get_args
 from pydantic import BeforeValidator, Field
 
 from agents_memory.errors import InvalidInput
-from agents_memory.graph.arguments import Arguments, Name
+from agents_memory.graph.arguments import Arguments, Name, has_surrogate
 
 
 def check_session_id(value: object) -> str:
@@ -18,7 +18,7 @@ def check_session_id(value: object) -> str:
     """
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput("A session needs an id that is not blank, such as 'conv-1'.")
-    if any("\ud800" <= char <= "\udfff" for char in value):
+    if has_surrogate(value):
         raise InvalidInput("A session id cannot hold a lone surrogate, which no encoding can store. Remove it.")
     return value
 
@@ -79,7 +79,3 @@ class MentionedEntity(Arguments):
     """Name an entity to look for in conversations."""
 
     entity: Name = Field(description="A name it answers to.")
-
-
-class NoArguments(Arguments):
-    """Nothing to say."""

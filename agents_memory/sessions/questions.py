@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from agents_memory._ids import IdKind, to_text
 from agents_memory.errors import NotFound
+from agents_memory.graph.arguments import NoArguments
 from agents_memory.graph.names import fold
 from agents_memory.graph.scope import Scope
-from agents_memory.sessions.arguments import MentionedEntity, NoArguments, OneSession, ReadTurns
+from agents_memory.sessions.arguments import MentionedEntity, OneSession, ReadTurns
 from agents_memory.store.values import Row
 from agents_memory.types import FactStatus, SessionItem, SessionMention, SessionSummary, WrittenFact
 

@@ -8,7 +8,6 @@ exceptions become ours here and nowhere else.
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,16 +23,14 @@ from agents_memory._ids import IdKind
 from agents_memory.errors import (
     Closed,
     NotFound,
-    StorageError,
     TransactionDoomed,
     TransactionElsewhere,
-    WriteConflict,
 )
 from agents_memory.store.queries import statements
+from agents_memory.store.translation import translated
 from agents_memory.store.values import Row, from_duckdb, to_duckdb
 
 _log = logging.getLogger("agents_memory")
-_CONFLICT = re.compile("conflict|constraint|duplicate", re.IGNORECASE)
 _TICK = timedelta(microseconds=1)
 T = TypeVar("T")
 
@@ -56,7 +53,7 @@ class _Runner:
 
     def rows(self, name: str, /, **parameters: Any) -> list[Row]:
         """Run a named statement and return its rows as dictionaries."""
-        with _translated():
+        with translated():
             return from_duckdb(self._execute(name, parameters))
 
     def one_or_none(self, name: str, /, **parameters: Any) -> Row | None:
@@ -73,7 +70,7 @@ class _Runner:
 
     def columns(self, name: str, /, **parameters: Any) -> Mapping[str, np.ndarray[Any, Any]]:
         """The result as one numpy array a column: for loading many rows at once."""
-        with _translated():
+        with translated():
             return cast("Mapping[str, np.ndarray[Any, Any]]", self._execute(name, parameters).fetchnumpy())
 
 
@@ -188,14 +185,14 @@ class Database(_Runner):
         self._usable_root()
         if self.on_statement is not None:
             self.on_statement(name)
-        with _translated():
+        with translated():
             return cursor.execute(statement.sql, {key: to_duckdb(value) for key, value in parameters.items()})
 
     def run_script(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> None:
         """Run the statements of a migration on `cursor`."""
         if self.on_statement is not None:
             self.on_statement("script")
-        with _translated():
+        with translated():
             cursor.execute(sql)
 
     # -- writing -------------------------------------------------------------------------------------------------
@@ -295,7 +292,7 @@ class Database(_Runner):
         self._usable_root()
         if self.on_statement is not None:
             self.on_statement(word)
-        with _translated():
+        with translated():
             cursor.execute(word)
 
     @contextmanager
@@ -359,7 +356,7 @@ class Database(_Runner):
 
     def checkpoint(self) -> None:
         """Write the log into the file, so that nothing is left to replay."""
-        with self._sole_writer(), _translated():
+        with self._sole_writer(), translated():
             self._cursor().execute("checkpoint")
 
     def close(self) -> None:
@@ -369,7 +366,7 @@ class Database(_Runner):
             self._subscribers.clear()
             self._shared.clear()
             if root is not None:
-                with _translated():
+                with translated():
                     root.close()
 
     def forget_after_fork(self) -> list[object]:
@@ -384,7 +381,7 @@ class Database(_Runner):
         return handles
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
-        with _translated():
+        with translated():
             cursor = self._usable_root().cursor()
         return cursor
 
@@ -418,21 +415,3 @@ def _current_task() -> object:
         return asyncio.current_task()
     except RuntimeError:
         return None
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except (duckdb.TransactionException, duckdb.ConstraintException) as error:
-        if _CONFLICT.search(str(error)) is None:  # a commit that failed for another reason, such as a full disk
-            raise StorageError("The file could not be written. Look at its disk, folder and permissions.") from None
-        raise WriteConflict("Two writes met on the same row. Nothing was written; do the call again.") from None
-    except duckdb.IOException as error:  # names files and the system's reason, never what is stored
-        raise StorageError(f"The file could not be read or written: {error}") from None
-    except duckdb.Error as error:  # its text may quote what is stored
-        raise StorageError(f"DuckDB failed with {type(error).__name__}.", cause=type(error).__name__) from None
-    except RuntimeError as error:
-        if "interrupt" in str(error).lower():  # how DuckDB says that the process was sent SIGINT
-            raise KeyboardInterrupt from None
-        raise

@@ -46,24 +46,21 @@ ORDER BY fact_id LIMIT 1;
 
 -- name: fact_known
 -- A fact in the version believed at a moment, with the names of its entities.
-SELECT v.*, (SELECT list(e.name ORDER BY list_position(v.entity_ids, e.entity_id)) FROM entities e
-             WHERE list_contains(v.entity_ids, e.entity_id)) AS entities
+SELECT v.*, names_of(v.entity_ids) AS entities
 FROM fact_versions v
 WHERE v.fact_id = $fact_id AND list_contains($visible, v.namespace)
   AND v.tx_from <= $known_at AND $known_at < v.tx_to;
 
 -- name: fact_history
 -- Every version of a fact that was known at a moment, oldest first.
-SELECT v.*, (SELECT list(e.name ORDER BY list_position(v.entity_ids, e.entity_id)) FROM entities e
-             WHERE list_contains(v.entity_ids, e.entity_id)) AS entities
+SELECT v.*, names_of(v.entity_ids) AS entities
 FROM fact_versions v
 WHERE v.fact_id = $fact_id AND list_contains($visible, v.namespace) AND v.tx_from <= $known_at
 ORDER BY v.version;
 
 -- name: list_facts
 -- The facts that hold, in the order of their ids, of one entity or of all.
-SELECT v.*, (SELECT list(e.name ORDER BY list_position(v.entity_ids, e.entity_id)) FROM entities e
-             WHERE list_contains(v.entity_ids, e.entity_id)) AS entities
+SELECT v.*, names_of(v.entity_ids) AS entities
 FROM facts_at($visible, $valid_at, $known_at) v
 WHERE v.fact_id > $after AND ($key IS NULL OR list_contains(v.entity_ids, (
     SELECT arg_min(a.entity_id, list_position($visible, a.namespace)) FROM entity_aliases a
@@ -73,8 +70,7 @@ ORDER BY v.fact_id LIMIT $limit;
 
 -- name: facts_about
 -- The facts that hold about any of some entities.
-SELECT v.*, (SELECT list(e.name ORDER BY list_position(v.entity_ids, e.entity_id)) FROM entities e
-             WHERE list_contains(v.entity_ids, e.entity_id)) AS entities
+SELECT v.*, names_of(v.entity_ids) AS entities
 FROM facts_at($visible, $valid_at, $known_at) v
 WHERE list_has_any(v.entity_ids, $entity_ids);
 

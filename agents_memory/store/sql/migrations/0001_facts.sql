@@ -16,6 +16,11 @@ CREATE TABLE entities (
     created_at TIMESTAMP NOT NULL
 );
 
+-- The names of some entities, in their order.
+CREATE MACRO names_of(ids) AS (
+    SELECT list(e.name ORDER BY list_position(ids, e.entity_id)) FROM entities e WHERE list_contains(ids, e.entity_id)
+);
+
 -- Every name an entity answers to, its own included. alias_key is the folded form that is matched.
 CREATE TABLE entity_aliases (
     namespace VARCHAR NOT NULL,

@@ -39,8 +39,7 @@ CREATE VIEW session_items AS
 -- Every state of every fact, with why it came and why it went.
 CREATE VIEW fact_history AS
     SELECT v.namespace, 'f' || v.fact_id AS fact_id, v.version, v.content, v.kind, v.importance, v.confidence, v.pinned,
-           (SELECT list(e.name ORDER BY list_position(v.entity_ids, e.entity_id)) FROM entities e
-            WHERE list_contains(v.entity_ids, e.entity_id)) AS entities,
+           names_of(v.entity_ids) AS entities,
            v.valid_from, closed_end(v.valid_to) AS valid_to, v.tx_from, closed_end(v.tx_to) AS tx_to,
            v.change, 'f' || v.supersedes AS supersedes, v.reason, v.writer, v.closed_as, v.closed_by, v.close_reason,
            v.session_id, 'i' || v.item_id AS item_id, 'n' || v.run_id AS run_id, v.call_id,
