@@ -316,6 +316,29 @@ class Change:
     text: str
 
 
+class Difference(StrEnum):
+    """What two statements about the same thing differ in, when they cannot both be true."""
+
+    NUMBER = "number"
+    NEGATION = "negation"
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PossibleConflict:
+    """A fact that holds and may contradict what is written: the words say so, and nobody has judged it.
+
+    Attributes:
+        id: The fact, such as `f12`.
+        text: What it says.
+        differs_in: Where the two differ.
+    """
+
+    id: str
+    text: str
+    differs_in: Difference
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What a write says it did.
@@ -326,6 +349,8 @@ class Receipt:
         version: Its version.
         changes: Every row of memory that changed or was found to hold already.
         note: What a caller should know besides, such as an argument that had no effect.
+        duplicates: The facts that say the same already, such as `f12`.
+        conflicts: The facts that may contradict what was written; both are kept.
     """
 
     status: Status
@@ -333,6 +358,8 @@ class Receipt:
     version: int
     changes: tuple[Change, ...] = ()
     note: str | None = None
+    duplicates: tuple[str, ...] = ()
+    conflicts: tuple[PossibleConflict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -405,6 +432,7 @@ class RequestStatus(StrEnum):
     EXPIRED = "expired"
     WITHDRAWN = "withdrawn"
     ERASED = "erased"
+    WRITTEN = "written"
     DONE = "done"
 
 
@@ -437,12 +465,16 @@ class Preview:
     Attributes:
         changes: The rows of memory it would change or find. Empty for a tool that is not ours.
         problem: Why it cannot run, or None.
-        digest: A fingerprint of the above; it changes when memory changes in a way that matters to the call.
+        digest: A fingerprint of all this; it changes when memory changes in a way that matters to the call.
+        duplicates: The facts that say the same already, such as `f12`; a `remember` would only reinforce one.
+        conflicts: The facts that hold and may contradict what it would write.
     """
 
     changes: tuple[Change, ...]
     problem: str | None
     digest: str
+    duplicates: tuple[str, ...] = ()
+    conflicts: tuple[PossibleConflict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -450,7 +482,7 @@ class Decision:
     """Who decided what, when and why.
 
     Attributes:
-        decision: `approve`, `reject` or `edit`.
+        decision: `approve`, `reject`, `edit`, `withdraw`, `expire` or `acknowledge`.
         decided_by: The reviewer.
         decided_at: When.
         reason: Why, as the reviewer said; the model is told.
@@ -466,7 +498,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """A call that waits for a person, or waited.
+    """A call that waits for a person, or waited; or a write that was made at once, for a look afterwards.
 
     Attributes:
         id: Such as `a9`.
@@ -475,7 +507,7 @@ class ApprovalRequest:
         tool: The tool the model called.
         operation: The verb of memory behind it; None for a tool that is not ours.
         arguments: The arguments that would run, as JSON: the reviewer's after an edit.
-        preview: What it would do, as of the moment it was made or last shown.
+        preview: What it would do, as of the moment it was made or last shown; of a `written` one what it did.
         agent: The agent that called.
         run_id: The parked run, such as `n5`.
         session_id: The conversation.
