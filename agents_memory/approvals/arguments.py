@@ -38,6 +38,8 @@ class Perform(TryCall):
     session_id: Text | None = Field(default=None, description="The conversation.")
     approved: bool = Field(strict=True, description="Whether the policy or a person lets it run.")
     fence: Fence | None = Field(default=None, description="The token of the claim under which it runs.")
+    review: bool = Field(default=False, strict=True, description="Whether a person is to look at it afterwards.")
+    agent: Text | None = Field(default=None, description="The agent that called.")
 
 
 class CallToReview(Arguments):
@@ -110,6 +112,13 @@ class Decide(OneRequest):
     reason: Content | None = Field(default=None, description="Why; the model is told.")
     arguments: dict[str, Any] | None = Field(default=None, description="After an edit, every argument as it shall be.")
     preview: Text | None = Field(default=None, description="The digest that was shown to who decides.")
+
+
+class Acknowledge(OneRequest):
+    """Say that a write was looked at."""
+
+    by: Content = Field(description="Who looked at it.")
+    reason: Content | None = Field(default=None, description="What there is to say about it.")
 
 
 class Withdraw(Arguments):

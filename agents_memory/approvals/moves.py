@@ -27,6 +27,8 @@ REQUEST_MOVES: Final[Mapping[RequestStatus, frozenset[RequestStatus]]] = Mapping
         RequestStatus.REJECTED: frozenset({RequestStatus.ERASED}),
         RequestStatus.EXPIRED: frozenset({RequestStatus.ERASED}),
         RequestStatus.WITHDRAWN: frozenset({RequestStatus.ERASED}),
+        # done: somebody acknowledged it
+        RequestStatus.WRITTEN: frozenset({RequestStatus.DONE, RequestStatus.ERASED}),
         RequestStatus.DONE: frozenset({RequestStatus.ERASED}),
         RequestStatus.ERASED: frozenset(),
     }

@@ -12,7 +12,7 @@ from typing import Final
 
 from agents_memory._ids import IdKind, to_text
 from agents_memory.approvals import preview
-from agents_memory.approvals.arguments import Decide, OneRequest
+from agents_memory.approvals.arguments import Acknowledge, Decide, OneRequest
 from agents_memory.approvals.calls import Verbs, checked, read, readable
 from agents_memory.approvals.moves import before_request
 from agents_memory.approvals.rows import find_requests, one_request, requests_from, within
@@ -37,6 +37,33 @@ def pending(scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...
     """The requests that wait, oldest first."""
     expire_due(scope)
     return requests_from(scope, find_requests(scope, status=RequestStatus.PENDING))
+
+
+def written(scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:
+    """The writes that nobody was asked about, and that nobody has acknowledged yet, oldest first."""
+    return requests_from(scope, find_requests(scope, status=RequestStatus.WRITTEN))
+
+
+def acknowledge(scope: Scope, arguments: Acknowledge) -> ApprovalRequest:
+    """Say that a write was looked at, once. To undo what it wrote, forget or correct that as usual.
+
+    Raises:
+        AlreadyDecided: Somebody was first.
+        InvalidTransition: It is no write that was made without asking.
+        NotFound: There is no such request here or below.
+    """
+    with scope.database.transaction() as tx:
+        row = one_request(scope, arguments.request_id)
+        if row["origin"] != "written":
+            raise InvalidTransition(
+                f"{arguments.request_id} was asked about, so there is nothing to acknowledge. Decide it instead.",
+                request_id=arguments.request_id,
+                status=row["status"],
+            )
+        if row["status"] != RequestStatus.WRITTEN:
+            check_open(scope, row)
+        close_requests(tx, [row], RequestStatus.DONE, "acknowledge", [arguments.reason], by=arguments.by)
+    return requests_from(scope, [one_request(scope, arguments.request_id)])[0]
 
 
 def show_request(verbs: Verbs, scope: Scope, arguments: OneRequest) -> ApprovalRequest:
@@ -154,10 +181,18 @@ def check_open(scope: Scope, row: Row) -> None:
 
     Raises:
         AlreadyDecided: The error says who, what and when.
+        InvalidTransition: Nobody was asked, so there is nothing to decide.
     """
     if row["status"] == RequestStatus.PENDING:
         return
     request_id = to_text(IdKind.REQUEST, row["request_id"])
+    if row["status"] == RequestStatus.WRITTEN:
+        raise InvalidTransition(
+            f"{request_id} was written at once, so there is nothing to decide. Acknowledge it; to undo it, forget or "
+            "correct what it wrote.",
+            request_id=request_id,
+            status=row["status"],
+        )
     decisions = scope.database.rows("decisions_of", request_ids=[row["request_id"]])
     if not decisions:
         raise AlreadyDecided(f"{request_id} is {row['status']} already.", request_id=request_id, status=row["status"])

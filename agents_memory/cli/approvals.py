@@ -29,7 +29,7 @@ from agents_memory.cli.output import (
 )
 from agents_memory.errors import InvalidInput
 from agents_memory.memory import Memory
-from agents_memory.types import ApprovalRequest, ParkedRun
+from agents_memory.types import ApprovalRequest, ParkedRun, PossibleConflict, RequestStatus
 
 app = typer.Typer(help="See and decide what waits for a person.", no_args_is_help=True)
 
@@ -45,14 +45,22 @@ PreviewOption = Annotated[
 
 
 @app.command("list")
-def list_requests(memory: MemoryOption, namespace: QueueOption = WHOLE_FILE, as_json: JsonOption = False) -> None:
+def list_requests(
+    memory: MemoryOption,
+    written: Annotated[
+        bool, typer.Option("--written", help="List what was written without asking and waits for a look.")
+    ] = False,
+    namespace: QueueOption = WHOLE_FILE,
+    as_json: JsonOption = False,
+) -> None:
     """List the requests that wait, oldest first."""
+    operation = "written" if written else "pending"
     with opened(memory, namespace) as handle:
-        waiting = handle.call("pending")
+        waiting = handle.call(operation)
     if as_json:
-        print_json("pending", waiting)
+        print_json(operation, waiting)
         return
-    console.print(header(waiting))
+    console.print(header(waiting, "a look" if written else "a decision"))
     if waiting:
         columns = ("id", "age", "run", "session", "agent", "tool", "what")
         print_table(columns, map(_list_row, waiting))
@@ -103,6 +111,25 @@ def reject(
 
 
 @app.command()
+def acknowledge(
+    request_id: RequestArgument,
+    memory: MemoryOption,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    namespace: QueueOption = WHOLE_FILE,
+    as_json: JsonOption = False,
+) -> None:
+    """Say that a write which was made without asking was looked at."""
+    asked = {"request_id": request_id, "by": by or _login(), "reason": reason}
+    with opened(memory, namespace) as handle:
+        looked_at = handle.call("acknowledge", given(asked))
+    if as_json:
+        print_json("acknowledge", looked_at)
+        return
+    console.print(f"{looked_at.id} is {looked_at.status}.")
+
+
+@app.command()
 def withdraw(
     request_or_run_id: Annotated[
         str, typer.Argument(metavar="ID", help="A request, such as a9, or a run, such as n5.")
@@ -148,10 +175,10 @@ def edit(
     _say(decided, as_json=as_json)
 
 
-def header(waiting: Sequence[ApprovalRequest]) -> str:
+def header(waiting: Sequence[ApprovalRequest], what_for: str = "a decision") -> str:
     """How many requests wait, and since when."""
     if not waiting:
-        return "Nothing waits for a decision."
+        return f"Nothing waits for {what_for}."
     oldest = min(request.requested_at for request in waiting)
     return f"{len(waiting)} waiting, oldest {age(oldest, now())}"
 
@@ -164,7 +191,9 @@ def print_request(request: ApprovalRequest) -> None:
         ("arguments", request.arguments),
         ("words", request.words or "none on record"),
     ]
-    rows += [("would change" if index == 0 else "", line) for index, line in enumerate(_changes(request))]
+    rows += _under("changed" if _is_carried_out(request) else "would change", _changes(request))
+    rows += _under("duplicate of", [", ".join(request.preview.duplicates)] if request.preview.duplicates else [])
+    rows += _under("may contradict", [_conflict(conflict) for conflict in request.preview.conflicts])
     rows += [("decided", _decision(decision)) for decision in request.decisions]
     rows.append(
         ("preview", request.preview.digest + (" · STALE: memory changed since it was asked" if request.stale else ""))
@@ -180,6 +209,19 @@ def _changes(request: ApprovalRequest) -> list[str]:
     return [
         f"{change.effect}{f' {change.id}' if change.id else ''}: {change.text}" for change in request.preview.changes
     ]
+
+
+def _under(name: str, lines: Sequence[str]) -> list[tuple[str, str]]:
+    """Lines below one another, named once."""
+    return [(name if index == 0 else "", line) for index, line in enumerate(lines)]
+
+
+def _is_carried_out(request: ApprovalRequest) -> bool:
+    return request.status in {RequestStatus.WRITTEN, RequestStatus.DONE}
+
+
+def _conflict(conflict: PossibleConflict) -> str:
+    return f"{conflict.id}: {conflict.text} (the {conflict.differs_in} differs)"
 
 
 def _decision(decision: Any) -> str:

@@ -81,6 +81,20 @@ class RunStateStore:
         """The requests that wait, oldest first."""
         return cast("tuple[ApprovalRequest, ...]", await self.call("pending"))
 
+    async def written(self) -> tuple[ApprovalRequest, ...]:
+        """The writes that a policy let through for a look afterwards, until they are acknowledged, oldest first."""
+        return cast("tuple[ApprovalRequest, ...]", await self.call("written"))
+
+    async def acknowledge(self, request_id: str, *, by: str, reason: str | None = None) -> ApprovalRequest:
+        """Say that a write was looked at, once. To undo what it wrote, forget or correct that.
+
+        Raises:
+            AlreadyDecided: Somebody was first.
+            InvalidTransition: It is no write that was made without asking.
+            NotFound: There is no such request here or below.
+        """
+        return cast("ApprovalRequest", await self.call("acknowledge", request_id=request_id, by=by, reason=reason))
+
     async def show(self, request_id: str) -> ApprovalRequest:
         """A request with what it would change in memory now, and the user's words it comes from.
 

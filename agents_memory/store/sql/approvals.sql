@@ -36,6 +36,15 @@ SELECT unnest($request_ids::BIGINT[]), unnest($namespaces::VARCHAR[]), 'run', $r
        unnest($previews::VARCHAR[]), unnest($preview_digests::VARCHAR[]), $item_id, unnest($statuses::VARCHAR[]),
        $requested_by, $now, $expires_at;
 
+-- name: insert_written
+-- A call that was carried out without asking, for a look afterwards.
+INSERT INTO approval_requests (
+    request_id, namespace, origin, run_id, call_id, session_id, agent, tool, operation, arguments, arguments_digest,
+    preview, preview_digest, item_id, status, requested_by, requested_at)
+VALUES (
+    $request_id, $namespace, 'written', $run_id, $call_id, $session_id, $agent, $operation, $operation, $arguments,
+    $arguments_digest, $preview, $preview_digest, $item_id, 'written', $requested_by, $now);
+
 -- name: insert_decisions
 -- What was decided about some requests, each with its reason.
 INSERT INTO decisions_made
@@ -176,13 +185,14 @@ WHERE run_id = $run_id AND operation IS NULL AND list_contains($call_ids::VARCHA
 -- The request of a call of a resumed run, newest first.
 SELECT * FROM approval_requests
 WHERE run_id = $run_id AND call_id = $call_id AND operation = $operation AND arguments_digest = $arguments_digest
+  AND origin = 'run'
 ORDER BY request_id DESC LIMIT 1;
 
 -- name: request_of_call
 -- The request of a call whose run is not known, newest first.
 SELECT * FROM approval_requests
 WHERE call_id = $call_id AND operation = $operation AND arguments_digest = $arguments_digest
-  AND namespace = $namespace AND ($session_id IS NULL OR session_id = $session_id)
+  AND namespace = $namespace AND ($session_id IS NULL OR session_id = $session_id) AND origin = 'run'
 ORDER BY request_id DESC LIMIT 1;
 
 -- name: edited_request
@@ -200,7 +210,7 @@ SELECT * FROM effects WHERE effect_key = $effect_key;
 -- What an earlier attempt of this run did for the same call under another call id.
 SELECT * FROM effects
 WHERE run_id = $run_id AND operation = $operation AND arguments_digest = $arguments_digest
-  AND request_id IS NULL AND NOT settled AND fence < $fence
+  AND starts_with(effect_key, 'call:') AND NOT settled AND fence < $fence
 ORDER BY recorded_at LIMIT 1;
 
 -- name: insert_effect

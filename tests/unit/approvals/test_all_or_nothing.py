@@ -73,6 +73,15 @@ def performing_freely(queue: Queue) -> Work:
     return lambda: queue.perform("remember", {"content": "Cy owns ingest", "entities": ["Cy"]})
 
 
+def performing_for_review(queue: Queue) -> Work:
+    return lambda: queue.perform("remember", {"content": "Cy owns ingest", "entities": ["Cy"]}, review=True)
+
+
+def acknowledging(queue: Queue) -> Work:
+    performing_for_review(queue)()
+    return lambda: queue.memory.call("acknowledge", {"request_id": "a1", "by": "eve"})
+
+
 def checkpointing(queue: Queue) -> Work:
     return _held(queue, "checkpoint_run", **SAVED, settled=["c1"])
 
@@ -118,6 +127,8 @@ def _held(queue: Queue, operation: str, **given: Any) -> Work:
         performing,
         performing_an_edit,
         performing_freely,
+        performing_for_review,
+        acknowledging,
         checkpointing,
         finishing,
         failing,

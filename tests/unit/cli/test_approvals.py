@@ -173,3 +173,35 @@ def test_an_editor_that_cannot_be_run_is_said_so(file: str, monkeypatch: pytest.
 
     assert code == 2
     assert printed.startswith("invalid_input: The editor could not be run.")
+
+
+def test_a_request_shows_what_memory_says_already(file: str) -> None:
+    with Memory.open(file, namespace="acme/kestrel") as memory:
+        memory.remember("Dan maintains ingest.", entities=["Dan", "ingest"])
+        memory.remember("Ada likes tea")
+
+    conflicting, repeating = approvals(file, "show", "a1")[1], approvals(file, "show", "a2")[1]
+
+    assert "may contradict f3: Dan maintains ingest. (the name differs)" in " ".join(conflicting.split())
+    assert "duplicate of" not in conflicting
+    assert "duplicate of f4" in " ".join(repeating.split())
+    assert "fact reinforced f4: Ada likes tea" in repeating
+    assert "may contradict" not in repeating
+
+
+def test_what_was_written_without_asking_is_listed_and_acknowledged(file: str) -> None:
+    with Memory.open(file, namespace="acme/kestrel") as memory:
+        arguments = {"content": "Bo maintains the billing service.", "entities": ["Bo", "billing"]}
+        call = {"operation": "remember", "arguments": arguments, "call_id": "c9", "approved": True, "review": True}
+        memory.call("perform", call)
+
+    listed = approvals(file, "list", "--written")[1].splitlines()
+    shown = approvals(file, "show", "a3")[1]
+
+    assert listed[0].startswith("1 waiting, oldest ")
+    assert listed[2].startswith("a3 ")
+    assert "changed " in shown
+    assert "fact added f3: Bo maintains the billing service." in shown
+    assert approvals(file, "acknowledge", "a3", "--by", "eve") == (0, "a3 is done.\n")
+    assert approvals(file, "list", "--written") == (0, "Nothing waits for a look.\n")
+    assert approvals(file, "acknowledge", "a3", "--by", "bob")[0] == 4

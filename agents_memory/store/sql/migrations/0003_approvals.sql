@@ -40,11 +40,12 @@ CREATE TABLE run_states (
     PRIMARY KEY (run_id, revision, checkpoint)
 );
 
+-- origin 'written': nobody was asked; it was written at once, and is listed until somebody acknowledges it.
 -- started_at: when a resume began a call of a tool that is not ours, whose effect this file cannot know.
 CREATE TABLE approval_requests (
     request_id       BIGINT PRIMARY KEY,
     namespace        VARCHAR NOT NULL,
-    origin           VARCHAR NOT NULL CHECK (origin IN ('run', 'memory')),
+    origin           VARCHAR NOT NULL CHECK (origin IN ('run', 'memory', 'written')),
     run_id           BIGINT,
     revision         INTEGER,
     call_id          VARCHAR,
@@ -58,7 +59,7 @@ CREATE TABLE approval_requests (
     preview_digest   VARCHAR NOT NULL,
     item_id          BIGINT,
     status           VARCHAR NOT NULL CHECK (status IN
-        ('pending', 'approved', 'rejected', 'expired', 'withdrawn', 'erased', 'done')),
+        ('pending', 'approved', 'rejected', 'expired', 'withdrawn', 'erased', 'written', 'done')),
     final_arguments  VARCHAR,
     requested_by     VARCHAR,
     requested_at     TIMESTAMP NOT NULL,
@@ -69,7 +70,8 @@ CREATE TABLE approval_requests (
 -- Who decided what, when and why. Append only.
 CREATE TABLE decisions_made (
     request_id     BIGINT NOT NULL,
-    decision       VARCHAR NOT NULL CHECK (decision IN ('approve', 'reject', 'edit', 'withdraw', 'expire')),
+    decision       VARCHAR NOT NULL CHECK (decision IN
+        ('approve', 'reject', 'edit', 'withdraw', 'expire', 'acknowledge')),
     decided_by     VARCHAR NOT NULL,
     reason         VARCHAR,
     arguments      VARCHAR,
