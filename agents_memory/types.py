@@ -487,6 +487,7 @@ class Decision:
         decided_at: When.
         reason: Why, as the reviewer said; the model is told.
         arguments: The arguments after an edit, as JSON.
+        always: Whether later calls of the same tool in the same run are approved too.
     """
 
     decision: str
@@ -494,6 +495,7 @@ class Decision:
     decided_at: datetime
     reason: str | None = None
     arguments: str | None = None
+    always: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -517,6 +519,8 @@ class ApprovalRequest:
         expires_at: When it stops waiting, if ever.
         decisions: What was decided, oldest first.
         stale: Whether memory changed so that the preview differs from the one made when it was parked.
+        approvals_needed: How many people must approve it.
+        approved_by: Those who have, as far as their approval counts for what it would do now.
     """
 
     id: str
@@ -535,6 +539,8 @@ class ApprovalRequest:
     expires_at: datetime | None = None
     decisions: tuple[Decision, ...] = field(default=())
     stale: bool = False
+    approvals_needed: int = 1
+    approved_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -583,6 +589,7 @@ class Verdict:
         approved: Whether the call may run.
         message: What the model is told when it may not.
         is_ours: Whether the tool is one of this package's, whose writes happen exactly once.
+        always: Whether later calls of the same tool in the same run may run too.
     """
 
     request_id: str
@@ -593,6 +600,7 @@ class Verdict:
     approved: bool
     message: str | None
     is_ours: bool
+    always: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from agents_memory.graph.arguments import Arguments, Content, Moment, Name, Requ
 from agents_memory.types import Choice, RunStatus
 
 LeaseSeconds = Annotated[float, Field(gt=0, le=86_400)]
+Approvals = Annotated[int, Field(ge=1, le=9, strict=True)]
 Fence = Annotated[int, Field(ge=0, strict=True)]
 
 
@@ -79,6 +80,8 @@ class ParkRun(StoppedRun):
     session_id: Text | None = Field(default=None, description="The conversation.")
     session_is_ours: bool = Field(default=False, strict=True, description="Whether it is kept in this file.")
     by: Text | None = Field(default=None, description="Who parks it.")
+    approvals: Approvals = Field(default=1, description="How many people must approve each request.")
+    not_by_requester: bool = Field(default=False, strict=True, description="Whether who asked may not decide.")
 
 
 class Held(Arguments):
@@ -112,6 +115,7 @@ class Decide(OneRequest):
     reason: Content | None = Field(default=None, description="Why; the model is told.")
     arguments: dict[str, Any] | None = Field(default=None, description="After an edit, every argument as it shall be.")
     preview: Text | None = Field(default=None, description="The digest that was shown to who decides.")
+    always: bool = Field(default=False, strict=True, description="Approve this tool's later calls in the run, too.")
 
 
 class Acknowledge(OneRequest):

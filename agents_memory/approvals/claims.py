@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import os
 import socket
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -16,7 +17,8 @@ from agents_memory._ids import IdKind, to_text
 from agents_memory.approvals.arguments import ClaimRun
 from agents_memory.approvals.moves import before_run
 from agents_memory.approvals.queue import expire_due
-from agents_memory.approvals.rows import one_run, run_from_row
+from agents_memory.approvals.rows import decisions_by_request, one_run, run_from_row
+from agents_memory.approvals.rules import counting
 from agents_memory.approvals.runs import last_item, take_back
 from agents_memory.errors import InvalidTransition, Undecided
 from agents_memory.graph.scope import Scope
@@ -108,14 +110,13 @@ def _claimed(scope: Scope, tx: Transaction, run: Row, arguments: ClaimRun) -> Cl
 
 def _verdicts(tx: Transaction, run: Row) -> tuple[Verdict, ...]:
     requests = tx.rows("requests_of_revision", run_id=run["run_id"], revision=run["revision"])
-    reasons = {
-        row["request_id"]: row["reason"]
-        for row in tx.rows("decisions_of", request_ids=[row["request_id"] for row in requests])
-    }
-    return tuple(_verdict(row, reasons.get(row["request_id"])) for row in requests)
+    decided = decisions_by_request(tx.rows("decisions_of", request_ids=[row["request_id"] for row in requests]))
+    return tuple(_verdict(row, decided[row["request_id"]]) for row in requests)
 
 
-def _verdict(row: Row, reason: str | None) -> Verdict:
+def _verdict(row: Row, decisions: Sequence[Row]) -> Verdict:
+    reason = decisions[-1]["reason"] if decisions else None
+    approvals = counting(decisions, row["preview_digest"])
     status = RequestStatus(row["status"])
     approved = status in {RequestStatus.APPROVED, RequestStatus.DONE}
     withdrawn = status is RequestStatus.WITHDRAWN
@@ -129,6 +130,7 @@ def _verdict(row: Row, reason: str | None) -> Verdict:
         approved=approved,
         message=None if approved else message,
         is_ours=row["operation"] is not None,
+        always=approved and bool(approvals) and all(one["always"] for one in approvals),
     )
 
 

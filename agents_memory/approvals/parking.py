@@ -14,6 +14,7 @@ from agents_memory.approvals.arguments import CallToReview, ParkRun, ReparkRun, 
 from agents_memory.approvals.calls import Verbs, arguments_digest, read, readable
 from agents_memory.approvals.queue import decide_by_ourselves
 from agents_memory.approvals.rows import one_run, run_from_row, within
+from agents_memory.approvals.rules import check_requester
 from agents_memory.approvals.runs import held, keep_state, settle_requests
 from agents_memory.errors import InvalidInput, NotFound, WrongNamespace
 from agents_memory.graph import audit
@@ -39,9 +40,11 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
     """Park a run. One whose very state waits already, in the same conversation, is not parked a second time.
 
     Raises:
-        InvalidInput: The handle stands above every namespace.
+        InvalidInput: The handle stands above every namespace; or who asks may not decide, and nobody says who asks.
         WrongNamespace: A call would write outside of the handle's namespace and what is below it.
     """
+    parked_by = arguments.by or scope.caller.writer
+    check_requester([parked_by], not_by_requester=arguments.not_by_requester)
     asked = [_asked(verbs, scope, call, arguments.session_id) for call in arguments.calls]
     words = _words(scope, arguments.session_id) if arguments.session_is_ours else None
     with scope.database.transaction() as tx:
@@ -61,7 +64,9 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
             starting_agent=arguments.starting_agent,
             current_agent=arguments.current_agent,
             status=_status(asked),
-            parked_by=arguments.by or scope.caller.writer,
+            approvals=arguments.approvals,
+            not_by_requester=arguments.not_by_requester,
+            parked_by=parked_by,
             now=tx.now,
         )
         run: Row = {"run_id": run_id, "revision": 1, "namespace": scope.namespace, "session_id": arguments.session_id}

@@ -67,6 +67,11 @@ def of_done(result: object) -> Preview:
     return _told(result, result.changes if isinstance(result, Receipt) else ())
 
 
+def with_arguments(preview: Preview, arguments: str) -> Preview:
+    """The preview of an edit, whose digest also tells the arguments apart: who decides next decides on those."""
+    return replace(preview, digest=digest_of(preview.digest + arguments)[:12])
+
+
 def tool_verb(verbs: Verbs, operation: str) -> Verb:
     """The verb behind a tool.
 

@@ -1,7 +1,8 @@
 """The queue as its reviewers see it: what waits, what it would do, and the decision.
 
-A decision is a row that is never changed. Deciding is compare-and-set: the second decider is told who was first. It
-does not run anything; when the last request of a run is decided, the run becomes ready for whoever resumes it.
+A decision is a row that is never changed. Deciding is compare-and-set: the second decider is told who was first, unless
+the rules of the run want a second one. It does not run anything; when the last request of a run is decided, the run
+becomes ready for whoever resumes it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from agents_memory.approvals import preview
 from agents_memory.approvals.arguments import Acknowledge, Decide, OneRequest
 from agents_memory.approvals.calls import Verbs, checked, read, readable
 from agents_memory.approvals.moves import before_request
-from agents_memory.approvals.rows import find_requests, one_request, requests_from, within
+from agents_memory.approvals.rows import find_requests, one_request, request_from_row, requests_from, within
+from agents_memory.approvals.rules import check_decider, check_second, counting
 from agents_memory.errors import AlreadyDecided, InvalidInput, InvalidTransition, StaleRequest
 from agents_memory.graph import audit
 from agents_memory.graph.arguments import NoArguments
@@ -26,11 +28,6 @@ from agents_memory.types import ApprovalRequest, Choice, Decision, Preview, Requ
 
 OURSELVES: Final = "agents_memory"
 """Who decides when nobody had to be asked."""
-_OUTCOMES: Final = {
-    Choice.APPROVE: RequestStatus.APPROVED,
-    Choice.EDIT: RequestStatus.APPROVED,
-    Choice.REJECT: RequestStatus.REJECTED,
-}
 
 
 def pending(scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:
@@ -74,10 +71,11 @@ def show_request(verbs: Verbs, scope: Scope, arguments: OneRequest) -> ApprovalR
     """
     expire_due(scope)
     row = one_request(scope, arguments.request_id)
-    (request,) = requests_from(scope, [row])
-    if request.status is not RequestStatus.PENDING:
-        return request
+    decisions = scope.database.rows("decisions_of", request_ids=[row["request_id"]])
+    if row["status"] != RequestStatus.PENDING:
+        return request_from_row(row, decisions)
     fresh = _preview_now(verbs, scope, row)
+    request = request_from_row(row, decisions, fresh.digest)
     return replace(request, preview=fresh, stale=fresh.digest != row["preview_digest"])
 
 
@@ -91,21 +89,25 @@ def request_history(scope: Scope, arguments: OneRequest) -> tuple[Decision, ...]
 
 
 def decide(verbs: Verbs, scope: Scope, arguments: Decide) -> ApprovalRequest:
-    """Decide a request, once.
+    """Decide a request, once; where several must approve, each of them once.
 
     Raises:
         AlreadyDecided: Somebody was first; the error says who, what and when.
         InvalidInput: The edit does not fit the verb, or nothing can be edited.
         InvalidTransition: The call cannot work as it is; edit or reject it.
+        MayNotDecide: The run's rules want somebody else.
         NotFound: There is no such request here or below.
         StaleRequest: Memory changed since the preview that was decided on.
     """
     expire_due(scope)
     row = one_request(scope, arguments.request_id)
     check_open(scope, row)
+    check_decider(row, arguments.by)
+    if arguments.always and arguments.decision is not Choice.APPROVE:
+        raise InvalidInput("Only an approval can be for always.")
     final = _final_arguments(verbs, row, arguments)
     seen = _preview_now(verbs, scope, row)
-    planned = seen if final is None else _preview_now(verbs, scope, {**row, "arguments": final})
+    planned = seen if final is None else _preview_now(verbs, scope, {**row, "final_arguments": final})
     if arguments.decision is not Choice.REJECT and planned.problem is not None:
         raise InvalidTransition(
             f"{arguments.request_id} cannot work: {planned.problem} Edit or reject it.",
@@ -121,10 +123,12 @@ def _check_seen(row: Row, arguments: Decide, seen: Preview) -> None:
     """Without a digest a reviewer has seen what was parked, with one what that digest stands for."""
     if arguments.decision is Choice.REJECT and arguments.preview is None:
         return
-    if seen.digest == (arguments.preview or row["preview_digest"]):
+    was_edited = row["final_arguments"] is not None and arguments.preview is None
+    if seen.digest == (arguments.preview or row["preview_digest"]) and not was_edited:
         return
+    what = "Another reviewer edited it" if was_edited else "Memory changed"
     raise StaleRequest(
-        f"Memory changed since {arguments.request_id} was {'shown' if arguments.preview else 'asked'}. "
+        f"{what} since {arguments.request_id} was {'shown' if arguments.preview else 'asked'}. "
         "Show it, and decide with the digest of the preview that you saw.",
         request_id=arguments.request_id,
     )
@@ -169,6 +173,7 @@ def close_requests(
         reasons=list(reasons),
         arguments=None,
         preview_digest=None,
+        always=False,
         now=tx.now,
     )
     for namespace in dict.fromkeys(row["namespace"] for row in rows):
@@ -227,22 +232,38 @@ def _preview_now(verbs: Verbs, scope: Scope, row: Row) -> Preview:
     if row["operation"] is None:
         return preview.FOREIGN
     inner = within(scope, row["namespace"], row["session_id"])
-    return preview.preview_of(verbs, inner, row["operation"], read(row["arguments"]))
+    edited = row["final_arguments"]
+    seen = preview.preview_of(verbs, inner, row["operation"], read(edited or row["arguments"]))
+    return seen if edited is None else preview.with_arguments(seen, edited)
+
+
+def _outcome(row: Row, arguments: Decide, earlier: Sequence[Row]) -> RequestStatus:
+    """Where a request goes: it waits on while more people must approve what it is now."""
+    if arguments.decision is Choice.REJECT:
+        return RequestStatus.REJECTED
+    if arguments.decision is Choice.EDIT:
+        earlier = ()
+    check_second(row, earlier, arguments.by)
+    is_enough = len(earlier) + 1 >= row["approvals_needed"]
+    return RequestStatus.APPROVED if is_enough else RequestStatus.PENDING
 
 
 def _settle(scope: Scope, tx: Transaction, row: Row, arguments: Decide, final: str | None, planned: Preview) -> None:
-    status = _OUTCOMES[arguments.decision]
+    decisions = tx.rows("decisions_of", request_ids=[row["request_id"]])
+    status = _outcome(row, arguments, counting(decisions, planned.digest))
     moved = tx.one_or_none(
         "move_request",
         request_id=row["request_id"],
         status=status,
         allowed=[RequestStatus.PENDING.value],
+        seen_arguments=row["final_arguments"],
         final_arguments=final,
         preview=preview.to_json(planned),
         preview_digest=planned.digest,
     )
     if moved is None:
         check_open(scope, tx.one("request_by_id", request_id=row["request_id"]))
+        raise StaleRequest(f"Another reviewer edited {arguments.request_id} just now. Show it, and decide on that.")
     tx.run(
         "insert_decisions",
         request_ids=[row["request_id"]],
@@ -251,6 +272,7 @@ def _settle(scope: Scope, tx: Transaction, row: Row, arguments: Decide, final: s
         reasons=[arguments.reason],
         arguments=final,
         preview_digest=planned.digest,
+        always=arguments.always,
         now=tx.now,
     )
     audit.record(tx, arguments.decision.value, [arguments.request_id], namespace=row["namespace"], actor=arguments.by)

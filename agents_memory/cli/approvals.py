@@ -62,8 +62,12 @@ def list_requests(
         return
     console.print(header(waiting, "a look" if written else "a decision"))
     if waiting:
-        columns = ("id", "age", "run", "session", "agent", "tool", "what")
-        print_table(columns, map(_list_row, waiting))
+        columns: tuple[str, ...] = ("id", "age", "run", "session", "agent", "tool", "what")
+        rows = [_list_row(request) for request in waiting]
+        if any(request.approvals_needed > 1 for request in waiting):
+            columns = (*columns, "approvals")
+            rows = [(*row, _agreed(request)) for row, request in zip(rows, waiting, strict=True)]
+        print_table(columns, rows)
 
 
 @app.command()
@@ -86,12 +90,15 @@ def approve(
     by: ByOption = None,
     reason: ReasonOption = None,
     preview: PreviewOption = None,
+    always: Annotated[
+        bool, typer.Option("--always", help="Approve later calls of the same tool in the same run, too.")
+    ] = False,
     namespace: QueueOption = WHOLE_FILE,
     as_json: JsonOption = False,
 ) -> None:
     """Approve a request; it is carried out when its run is resumed."""
     with opened(memory, namespace) as handle:
-        decided = _decide(handle, request_id, "approve", by, reason=reason, preview=preview)
+        decided = _decide(handle, request_id, "approve", by, reason=reason, preview=preview, always=always)
     _say(decided, as_json=as_json)
 
 
@@ -186,7 +193,7 @@ def header(waiting: Sequence[ApprovalRequest], what_for: str = "a decision") -> 
 def print_request(request: ApprovalRequest) -> None:
     """Print a request as its reviewer needs it: the change, the words, the arguments, and what was decided."""
     rows = [
-        ("request", f"{request.id} · {request.status}"),
+        ("request", " · ".join(filter(None, (request.id, request.status, _agreed(request))))),
         ("call", f"{request.tool}, by agent {request.agent or '?'}, in session {request.session_id or 'none'}"),
         ("arguments", request.arguments),
         ("words", request.words or "none on record"),
@@ -226,7 +233,15 @@ def _conflict(conflict: PossibleConflict) -> str:
 
 def _decision(decision: Any) -> str:
     reason = f": {decision.reason}" if decision.reason else ""
-    return f"{decision.decision} by {decision.decided_by} at {decision.decided_at:%Y-%m-%d %H:%M}{reason}"
+    what = f"{decision.decision}{', always in this run,' if decision.always else ''}"
+    return f"{what} by {decision.decided_by} at {decision.decided_at:%Y-%m-%d %H:%M}{reason}"
+
+
+def _agreed(request: ApprovalRequest) -> str:
+    """How many of several people have approved; nothing where one is enough."""
+    if request.approvals_needed == 1:
+        return ""
+    return f"{len(request.approved_by)} of {request.approvals_needed} approved"
 
 
 def _list_row(request: ApprovalRequest) -> tuple[str, ...]:
@@ -257,6 +272,9 @@ def _decide(memory: Memory, request_id: str, decision: str, by: str | None, **mo
 def _say(decided: ApprovalRequest, *, as_json: bool) -> None:
     if as_json:
         print_json("decide", decided)
+        return
+    if decided.status is RequestStatus.PENDING:
+        console.print(clean(f"{decided.id} waits on: {_agreed(decided)}."))
         return
     console.print(clean(f"{decided.id} is {decided.status}. Run {decided.run_id or '-'} goes on when it is resumed."))
 

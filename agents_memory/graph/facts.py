@@ -215,7 +215,7 @@ def _same_fact(
 def _said_besides(
     scope: Scope, tx: Transaction, row: Row, written: Written, interval: Interval, entity_ids: tuple[int, ...]
 ) -> tuple[tuple[str, ...], tuple[PossibleConflict, ...]]:
-    """The fact that says the same as what was written, and those that may contradict it, but for the one it replaced."""
+    """The fact that says the same as what was written, and those that may contradict it; not the one it replaced."""
     same = _same_fact(scope, tx, written.content, interval, besides=written.fact_id)
     besides = [written.fact_id, row["fact_id"]]
     conflicts = possible_conflicts(

@@ -264,7 +264,7 @@ def _apply(claim: Claim, state: RunState[Any], items: list[ToolApprovalItem]) ->
             continue  # it was decided in process, before the run was parked
         verdicts.remove(verdict)
         if verdict.approved:
-            state.approve(item)
+            state.approve(item, always_approve=verdict.always)
         else:
             state.reject(item, rejection_message=verdict.message)
     if items and verdicts:

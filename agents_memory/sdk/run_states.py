@@ -26,16 +26,22 @@ from agents_memory.types import ApprovalRequest, ParkedRun
 class RunStateStore:
     """Parked runs of a memory's namespace and below. Any number may be made; they keep nothing themselves."""
 
-    def __init__(self, memory: Memory, *, key: bytes | None = None) -> None:
+    def __init__(
+        self, memory: Memory, *, key: bytes | None = None, approvals: int = 1, not_by_requester: bool = False
+    ) -> None:
         """Use a memory's queue.
 
         Args:
             memory: The memory, which stays the caller's to close.
             key: Signs every state and refuses one that is not signed with it, so that whoever can write the file
                 cannot make a run do something else.
+            approvals: How many people must approve each request of the runs that this store parks.
+            not_by_requester: Whether who parked a run may not decide its requests. Both rules are kept with the run,
+                and hold for whoever decides, in whatever process.
         """
         self.memory = memory
         self.key = key
+        self._rules = {"approvals": approvals, "not_by_requester": not_by_requester}
 
     async def park(
         self,
@@ -59,6 +65,7 @@ class RunStateStore:
 
         Raises:
             CannotPark: Nothing in the run waits for a decision, or its stream was not read to the end.
+            InvalidInput: Who asks may not decide, and nobody says who asks: pass `by`.
         """
         state, items = stopped(result)
         starting = cast("Agent[Any]", getattr(state, "_starting_agent", None) or result.last_agent)
@@ -74,6 +81,7 @@ class RunStateStore:
             "session_is_ours": kept_in is not None and isinstance(session, DuckDBSession),
             "by": by,
             "expires_at": expires_at,
+            **self._rules,
         }
         return cast("ParkedRun", await in_thread(home.call, "park_run", given(arguments)))
 
@@ -112,8 +120,9 @@ class RunStateStore:
         reason: str | None = None,
         arguments: Mapping[str, Any] | None = None,
         preview: str | None = None,
+        always: bool = False,
     ) -> ApprovalRequest:
-        """Decide a request, once. It does not run anything; `resume` does.
+        """Decide a request, once; where several people must approve, each of them once. `resume` runs what is decided.
 
         Args:
             request_id: Such as `a9`.
@@ -122,16 +131,18 @@ class RunStateStore:
             reason: Why; the model is told.
             arguments: After an edit, every argument as it shall be.
             preview: The digest of the preview that was decided on; refuse if memory changed since.
+            always: Approve later calls of the same tool by the same agent too, until this run ends.
 
         Raises:
             AlreadyDecided: Somebody was first.
-            InvalidInput: The edit does not fit the tool.
+            InvalidInput: The edit does not fit the tool, or `always` is not with an approval.
             InvalidTransition: The call cannot work as it is.
+            MayNotDecide: The run's rules want somebody else: not who asked, or a second person.
             StaleRequest: Memory changed since that preview.
         """
         edited = None if arguments is None else dict(arguments)
         asked = {"request_id": request_id, "decision": decision, "by": by, "reason": reason, "preview": preview}
-        return cast("ApprovalRequest", await self.call("decide", arguments=edited, **asked))
+        return cast("ApprovalRequest", await self.call("decide", arguments=edited, always=always, **asked))
 
     async def withdraw(
         self, request_or_run_id: str, *, by: str, reason: str | None = None

@@ -8,11 +8,11 @@ ORDER BY r.run_id LIMIT 1;
 -- name: insert_run
 -- Park a run.
 INSERT INTO parked_runs (
-    run_id, namespace, session_id, session_is_ours, starting_agent, current_agent, status, revision, attempt, fence,
-    parked_by, parked_at, updated_at)
+    run_id, namespace, session_id, session_is_ours, starting_agent, current_agent, approvals, not_by_requester, status,
+    revision, attempt, fence, parked_by, parked_at, updated_at)
 VALUES (
-    $run_id, $namespace, $session_id, $session_is_ours, $starting_agent, $current_agent, $status, 1, 0, 0,
-    $parked_by, $now, $now);
+    $run_id, $namespace, $session_id, $session_is_ours, $starting_agent, $current_agent, $approvals, $not_by_requester,
+    $status, 1, 0, 0, $parked_by, $now, $now);
 
 -- name: insert_run_state
 -- Keep the state of a revision, or a checkpoint of it.
@@ -49,12 +49,15 @@ VALUES (
 -- What was decided about some requests, each with its reason.
 INSERT INTO decisions_made
 SELECT unnest($request_ids::BIGINT[]), $decision, $decided_by, unnest($reasons::VARCHAR[]), $arguments,
-       $preview_digest, $now;
+       $preview_digest, $always, $now;
 
 -- name: requests_of
--- Requests with the user's words, oldest first: one, those of a run, or those of a status.
-SELECT r.*, i.text AS words
-FROM approval_requests r LEFT JOIN session_items_stored i ON i.item_id = r.item_id
+-- Requests with the user's words and the rules of their run, oldest first: one, those of a run, or those of a status.
+SELECT r.*, i.text AS words, p.parked_by, coalesce(p.approvals, 1) AS approvals_needed,
+       coalesce(p.not_by_requester, false) AS not_by_requester
+FROM approval_requests r
+LEFT JOIN session_items_stored i ON i.item_id = r.item_id
+LEFT JOIN parked_runs p ON p.run_id = r.run_id AND r.origin = 'run'
 WHERE is_within(r.namespace, $namespace)
   AND ($request_id IS NULL OR r.request_id = $request_id)
   AND ($run_id IS NULL OR r.run_id = $run_id)
@@ -74,13 +77,15 @@ SELECT * FROM approval_requests WHERE run_id = $run_id AND revision = $revision 
 SELECT * FROM decisions_made WHERE list_contains($request_ids::BIGINT[], request_id) ORDER BY decided_at;
 
 -- name: move_request
--- Take one request to another state, from one that allows it; no row comes back when none does.
+-- Take one request to another state, from one that allows it and with the arguments that were seen; no row comes back
+-- when that fits none.
 UPDATE approval_requests
 SET status = $status,
     final_arguments = coalesce($final_arguments, final_arguments),
     preview = coalesce($preview, preview),
     preview_digest = coalesce($preview_digest, preview_digest)
 WHERE request_id = $request_id AND list_contains($allowed::VARCHAR[], status)
+  AND final_arguments IS NOT DISTINCT FROM $seen_arguments
 RETURNING request_id;
 
 -- name: move_requests

@@ -25,6 +25,11 @@ def approving(queue: Queue) -> Work:
     return lambda: queue.decide("a1")
 
 
+def approving_first_of_two(queue: Queue) -> Work:
+    queue.park(a_call(content="Cy owns ingest"), approvals=2)
+    return lambda: queue.decide("a1")
+
+
 def editing(queue: Queue) -> Work:
     parking(queue)()
     return lambda: queue.decide("a1", "edit", arguments={"content": "Cy owns intake"})
@@ -118,6 +123,7 @@ def _held(queue: Queue, operation: str, **given: Any) -> Work:
     [
         parking,
         approving,
+        approving_first_of_two,
         editing,
         rejecting,
         withdrawing_a_request,

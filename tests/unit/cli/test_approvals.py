@@ -205,3 +205,20 @@ def test_what_was_written_without_asking_is_listed_and_acknowledged(file: str) -
     assert approvals(file, "acknowledge", "a3", "--by", "eve") == (0, "a3 is done.\n")
     assert approvals(file, "list", "--written") == (0, "Nothing waits for a look.\n")
     assert approvals(file, "acknowledge", "a3", "--by", "bob")[0] == 4
+
+
+def test_a_request_that_two_people_must_approve_says_how_many_have(tmp_path: Path) -> None:
+    path = str(tmp_path / "two.duckdb")
+    with Memory.open(path, writer="bot") as memory:
+        saved = {"state": "YQ==", "digest": "d", "sdk_version": "0", "schema_version": "0", "tools": "{}"}
+        asked = {"tool": "remember", "operation": "remember", "arguments": '{"content": "x"}', "call_id": "c1"}
+        agents = {"starting_agent": "a", "current_agent": "a"}
+        memory.call("park_run", {**saved, **agents, "calls": [asked], "approvals": 2})
+
+    assert "0 of 2 approved" in approvals(path, "list")[1]
+    assert approvals(path, "approve", "a1", "--by", "eve", "--always") == (0, "a1 waits on: 1 of 2 approved.\n")
+    assert approvals(path, "approve", "a1", "--by", "eve")[0] == 4
+    shown = approvals(path, "show", "a1")[1]
+    assert "a1 · pending · 1 of 2 approved" in shown
+    assert "approve, always in this run, by eve" in shown
+    assert approvals(path, "approve", "a1", "--by", "sam")[1].startswith("a1 is approved.")

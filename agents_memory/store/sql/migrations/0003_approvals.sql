@@ -2,6 +2,7 @@
 -- The states and their moves are in agents_memory/approvals/moves.py; the CHECKs here name the same sets.
 
 -- session_is_ours: the conversation is kept in this file, so that a claim can take back what a lost attempt added to it.
+-- approvals, not_by_requester: how many people must approve each of its requests, and whether who asked may be one.
 -- watermark: the last item of the session when the revision was first claimed.
 CREATE TABLE parked_runs (
     run_id          BIGINT PRIMARY KEY,
@@ -10,6 +11,8 @@ CREATE TABLE parked_runs (
     session_is_ours BOOLEAN NOT NULL,
     starting_agent  VARCHAR NOT NULL,
     current_agent   VARCHAR NOT NULL,
+    approvals       INTEGER NOT NULL CHECK (approvals >= 1),
+    not_by_requester BOOLEAN NOT NULL,
     status          VARCHAR NOT NULL CHECK (status IN
         ('parked', 'ready', 'resuming', 'finished', 'failed', 'uncertain', 'expired', 'withdrawn', 'erased')),
     revision        INTEGER NOT NULL,
@@ -68,6 +71,7 @@ CREATE TABLE approval_requests (
 );
 
 -- Who decided what, when and why. Append only.
+-- always: later calls of the same tool in the same run are approved too.
 CREATE TABLE decisions_made (
     request_id     BIGINT NOT NULL,
     decision       VARCHAR NOT NULL CHECK (decision IN
@@ -76,6 +80,7 @@ CREATE TABLE decisions_made (
     reason         VARCHAR,
     arguments      VARCHAR,
     preview_digest VARCHAR,
+    always         BOOLEAN NOT NULL,
     decided_at     TIMESTAMP NOT NULL
 );
 
