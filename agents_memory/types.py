@@ -619,6 +619,7 @@ class Claim:
         tools: The tools that its calls name, each with a fingerprint of its parameters, as JSON.
         session_is_ours: Whether the conversation is kept in this file.
         verdicts: What was decided, a call each.
+        waiting: The requests that are not decided yet, when the claim did not wait for all.
     """
 
     run: ParkedRun
@@ -632,6 +633,7 @@ class Claim:
     tools: str
     session_is_ours: bool
     verdicts: tuple[Verdict, ...]
+    waiting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,6 +94,8 @@ class Held(Arguments):
 class ReparkRun(Held, StoppedRun):
     """Stop a resumed run again."""
 
+    waiting: tuple[RequestId, ...] = Field(default=(), description="The requests that the claim left undecided.")
+
 
 class CheckpointRun(Held, SavedState):
     """Keep a state on the way."""
@@ -150,6 +152,7 @@ class ClaimRun(OneRun):
 
     owner: Text = Field(pattern=r"^.+:[0-9]{1,10}:[^:]+$", description="Who claims it, as host:pid:random.")
     lease_s: LeaseSeconds = Field(default=60.0, description="Seconds until the claim is lost unless it is renewed.")
+    partial: bool = Field(default=False, strict=True, description="Whether to take it while some requests wait.")
 
 
 class RenewLease(Held):

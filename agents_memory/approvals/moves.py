@@ -36,7 +36,10 @@ REQUEST_MOVES: Final[Mapping[RequestStatus, frozenset[RequestStatus]]] = Mapping
 
 RUN_MOVES: Final[Mapping[RunStatus, frozenset[RunStatus]]] = MappingProxyType(
     {
-        RunStatus.PARKED: frozenset({RunStatus.READY, RunStatus.EXPIRED, RunStatus.WITHDRAWN, RunStatus.ERASED}),
+        # resuming: with what is decided, while the rest waits on
+        RunStatus.PARKED: frozenset(
+            {RunStatus.READY, RunStatus.RESUMING, RunStatus.EXPIRED, RunStatus.WITHDRAWN, RunStatus.ERASED}
+        ),
         RunStatus.READY: frozenset({RunStatus.RESUMING, RunStatus.WITHDRAWN, RunStatus.ERASED}),
         # resuming again: the claim was lost, and somebody else takes it
         RunStatus.RESUMING: frozenset(

@@ -77,27 +77,51 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
 def repark_run(verbs: Verbs, scope: Scope, arguments: ReparkRun) -> ParkedRun:
     """Stop a resumed run again, at its next revision; the state before cannot be resumed any more.
 
+    A request that the claim left undecided, and whose call waits still, goes along with whatever was decided meanwhile.
+
     Raises:
         LeaseLost: The claim was lost; nothing was written.
     """
     run_id = to_number(IdKind.RUN, arguments.run_id)
     before = one_run(scope, arguments.run_id)
     inner = within(scope, before["namespace"])
-    asked = [_asked(verbs, inner, call, before["session_id"]) for call in arguments.calls]
+    carried = _carried(scope, before, arguments)
+    calls = [call for call in arguments.calls if _identity(call) not in carried]
+    asked = [_asked(verbs, inner, call, before["session_id"]) for call in calls]
     words = _words(inner, before["session_id"]) if before["session_is_ours"] else None
     with scope.database.transaction() as tx:
         run = held(scope, tx, run_id, arguments.fence)
+        waiting = tx.rows("carry_requests", request_ids=list(carried.values()), revision=run["revision"] + 1)
         settle_requests(tx, run)
         revision = tx.one(
             "repark_run",
             run_id=run_id,
             fence=arguments.fence,
-            status=_status(asked),
+            status=RunStatus.PARKED if any(row["is_pending"] for row in waiting) else _status(asked),
             current_agent=arguments.current_agent,
             now=tx.now,
         )["revision"]
         _ask(inner, tx, {**run, "revision": revision}, asked, arguments, words)
     return run_from_row(one_run(scope, arguments.run_id))
+
+
+def _identity(call: CallToReview) -> tuple[str, str, str | None, str]:
+    return call.call_id, call.tool, call.agent, arguments_digest(call.arguments)
+
+
+def _carried(scope: Scope, run: Row, arguments: ReparkRun) -> dict[tuple[str, str, str | None, str], int]:
+    """The requests that go along to the next revision, by their calls."""
+    undecided = {to_number(IdKind.REQUEST, request_id) for request_id in arguments.waiting}
+    if not undecided:
+        return {}
+    wanted = {_identity(call) for call in arguments.calls}
+    rows = scope.database.rows("requests_of_revision", run_id=run["run_id"], revision=run["revision"])
+    found = {
+        (row["call_id"], row["tool"], row["agent"], row["arguments_digest"]): row["request_id"]
+        for row in rows
+        if row["request_id"] in undecided
+    }
+    return {identity: number for identity, number in found.items() if identity in wanted}
 
 
 def _asked(verbs: Verbs, scope: Scope, call: CallToReview, session_id: str | None) -> _Asked:
@@ -128,6 +152,8 @@ def _asked(verbs: Verbs, scope: Scope, call: CallToReview, session_id: str | Non
 
 def _ask(scope: Scope, tx: Transaction, run: Row, asked: list[_Asked], stopped: StoppedRun, words: int | None) -> None:
     keep_state(tx, run["run_id"], run["revision"], stopped)
+    if not asked:
+        return
     numbers = tx.new_ids(IdKind.REQUEST, len(asked))
     tx.run(
         "insert_requests",

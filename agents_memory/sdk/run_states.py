@@ -186,6 +186,7 @@ class RunStateStore:
         context: Any = None,
         run_config: RunConfig | None = None,
         hooks: RunHooks[Any] | None = None,
+        partial: bool = False,
     ) -> Resumed:
         """Carry a decided run on: exactly one caller does, and each of its writes happens once.
 
@@ -196,16 +197,26 @@ class RunStateStore:
             context: The application's context from here on.
             run_config: As for `Runner.run`.
             hooks: As for `Runner.run`.
+            partial: Do what is decided now, although some requests still wait; the run is then parked again with
+                those, under the same ids. The model goes on once all are decided.
 
         Raises:
             CannotResume: The agent, session, key or SDK does not fit; the run is ready as before.
             InvalidTransition: Somebody else resumes it, or it is over.
             LeaseLost: This process stood still for so long that somebody else took the run.
-            Undecided: Some of its requests still wait.
+            Undecided: Some of its requests still wait; with `partial`, all of them do.
         """
         _ids.to_number(_ids.IdKind.RUN, run_id)
         return await resume(
-            self, run_id, agent, session=session, context=context, run_config=run_config, hooks=hooks, lease_s=LEASE_S
+            self,
+            run_id,
+            agent,
+            session=session,
+            context=context,
+            run_config=run_config,
+            hooks=hooks,
+            lease_s=LEASE_S,
+            partial=partial,
         )
 
     async def call(self, operation: str, **arguments: Any) -> Any:

@@ -94,6 +94,11 @@ UPDATE approval_requests SET status = $status
 WHERE list_contains($request_ids::BIGINT[], request_id) AND list_contains($allowed::VARCHAR[], status)
 RETURNING request_id;
 
+-- name: carry_requests
+-- Requests that nobody had decided when their run was resumed go along to its next revision.
+UPDATE approval_requests SET revision = $revision WHERE list_contains($request_ids::BIGINT[], request_id)
+RETURNING request_id, status = 'pending' AS is_pending;
+
 -- name: due_requests
 -- The requests whose time is over.
 SELECT request_id, namespace, run_id FROM approval_requests WHERE status = 'pending' AND expires_at <= $now

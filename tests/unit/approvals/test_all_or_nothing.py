@@ -107,6 +107,20 @@ def parking_again(queue: Queue) -> Work:
     return _held(queue, "repark_run", **SAVED, current_agent="assistant", calls=[a_call(content="y", call_id="c3")])
 
 
+def claiming_in_part(queue: Queue) -> Work:
+    queue.say("Cy took ingest over.")
+    queue.park(a_call(content="Cy owns ingest"), a_call(content="Ada likes tea", call_id="c2"))
+    queue.decide("a1")
+    return lambda: queue.memory.call("claim_run", {"run_id": "n1", "owner": "elsewhere:1:a", "partial": True})
+
+
+def parking_the_rest_again(queue: Queue) -> Work:
+    claim = claiming_in_part(queue)()
+    asked = {"calls": [a_call(content="Ada likes tea", call_id="c2"), a_call(content="y", call_id="c3")]}
+    held = {"run_id": "n1", "fence": claim.fence, "waiting": ["a2"], "current_agent": "assistant"}
+    return lambda: queue.memory.call("repark_run", {**SAVED, **asked, **held})
+
+
 def _held(queue: Queue, operation: str, **given: Any) -> Work:
     claim = claiming(queue)()
     queue.memory.call(
@@ -140,6 +154,8 @@ def _held(queue: Queue, operation: str, **given: Any) -> Work:
         failing,
         releasing,
         parking_again,
+        claiming_in_part,
+        parking_the_rest_again,
     ],
 )
 def test_an_operation_that_fails_at_any_statement_changed_nothing(memory: Memory, queue: Queue, prepare) -> None:

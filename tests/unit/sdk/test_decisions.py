@@ -1,10 +1,10 @@
-"""What a store's decisions do to a run: the rules it parks with, and approvals for always."""
+"""What decisions do to a run: the rules of its store, approvals for always, and resuming with a part of them."""
 
 import pytest
 
-from agents_memory.errors import InvalidInput, MayNotDecide, Undecided
+from agents_memory.errors import CannotResume, InvalidInput, MayNotDecide, Undecided
 from agents_memory.sdk.run_states import RunStateStore
-from tests.unit.sdk.conftest import agent, call, facts, run
+from tests.unit.sdk.conftest import agent, call, conversation, facts, run
 
 STEP = [call("remember", content="Cy owns ingest")]
 
@@ -93,3 +93,82 @@ async def test_always_does_not_overrule_a_rejection_of_its_sibling(memory, sessi
     await store.resume(parked.id, agent(memory, "done"), session=session)
 
     assert facts(memory) == ["Cy owns ingest"]
+
+
+async def two_parked(memory, session, store):
+    step = [*STEP, *later()]
+    return await store.park(await run(agent(memory, step), "hello", session=session), session=session)
+
+
+async def test_what_is_decided_is_done_and_the_run_waits_with_the_rest(memory, session, store) -> None:
+    parked = await two_parked(memory, session, store)
+    await store.decide("a1", "approve", by="eve")
+
+    part = await store.resume(parked.id, agent(memory), session=session, partial=True)
+
+    assert (part.run.status, part.run.revision, part.run.requests) == ("parked", 2, ("a2",))
+    assert facts(memory) == ["Cy owns ingest"]
+    assert [request.id for request in await store.pending()] == ["a2"]
+    with pytest.raises(Undecided):
+        await store.resume(parked.id, agent(memory), session=session, partial=True)
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+async def test_the_rest_is_done_later_and_each_output_is_kept_once(memory, session, store, decision) -> None:
+    parked = await two_parked(memory, session, store)
+    await store.decide("a1", decision, by="eve")
+    await store.resume(parked.id, agent(memory), session=session, partial=True)
+    await store.decide("a2", "approve", by="sam")
+
+    done = await store.resume(parked.id, agent(memory, "done"), session=session)
+
+    assert done.run.status == "finished"
+    assert facts(memory) == (["Cy owns ingest"] if decision == "approve" else []) + ["Ada likes tea"]
+    lines = await conversation(session)
+    assert sorted(lines) == sorted(
+        [
+            "user",
+            "function_call:c1",
+            "function_call:c2",
+            "function_call_output:c1",
+            "function_call_output:c2",
+            "assistant",
+        ]
+    )
+    assert (await session.get_items())[-1]["role"] == "assistant"
+
+
+async def test_a_partial_resume_that_does_not_fit_leaves_the_run_waiting(memory, session, store) -> None:
+    parked = await two_parked(memory, session, store)
+    await store.decide("a1", "approve", by="eve")
+
+    with pytest.raises(CannotResume):
+        await store.resume(parked.id, agent(memory, name="other"), session=session, partial=True)
+
+    assert (await store.get(parked.id)).status == "parked"
+    assert facts(memory) == []
+
+
+async def test_a_partial_resume_of_a_foreign_tool_runs_it_once(memory, session, store) -> None:
+    from agents import function_tool
+
+    from agents_memory.sdk.tools import memory_tools
+
+    sent = []
+
+    @function_tool(needs_approval=True)
+    def send_mail(to: str) -> str:
+        sent.append(to)
+        return "sent"
+
+    tools = [*memory_tools(memory), send_mail]
+    step = [call("send_mail", "c1", to="eve"), *later()]
+    parked = await store.park(await run(agent(memory, step, tools=tools), "hi", session=session), session=session)
+    await store.decide("a1", "approve", by="eve")
+    await store.resume(parked.id, agent(memory, tools=tools), session=session, partial=True)
+    await store.decide("a2", "approve", by="eve")
+
+    done = await store.resume(parked.id, agent(memory, "done", tools=tools), session=session)
+
+    assert (done.run.status, sent, facts(memory)) == ("finished", ["eve"], ["Ada likes tea"])
+    assert (await store.show("a1")).status == "done"
