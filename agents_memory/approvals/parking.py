@@ -16,7 +16,7 @@ from agents_memory.approvals.queue import decide_by_ourselves
 from agents_memory.approvals.rows import one_run, run_from_row, within
 from agents_memory.approvals.rules import check_requester
 from agents_memory.approvals.runs import held, keep_state, settle_requests
-from agents_memory.errors import InvalidInput, NotFound, WrongNamespace
+from agents_memory.errors import InvalidInput, InvalidTransition, NotFound, WrongNamespace
 from agents_memory.graph import audit
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions import items
@@ -41,6 +41,7 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
 
     Raises:
         InvalidInput: The handle stands above every namespace; or who asks may not decide, and nobody says who asks.
+        InvalidTransition: It is parked already, under other rules.
         WrongNamespace: A call would write outside of the handle's namespace and what is below it.
     """
     parked_by = arguments.by or scope.caller.writer
@@ -53,6 +54,7 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
             "run_of_state", namespace=scope.namespace, session_id=arguments.session_id, digest=arguments.digest
         )
         if again is not None:
+            _check_same_rules(again, arguments)
             return run_from_row(one_run(scope, to_text(IdKind.RUN, again["run_id"])))
         run_id = tx.new_id(IdKind.RUN)
         tx.run(
@@ -103,6 +105,16 @@ def repark_run(verbs: Verbs, scope: Scope, arguments: ReparkRun) -> ParkedRun:
         )["revision"]
         _ask(inner, tx, {**run, "revision": revision}, asked, arguments, words)
     return run_from_row(one_run(scope, arguments.run_id))
+
+
+def _check_same_rules(again: Row, arguments: ParkRun) -> None:
+    if (again["approvals"], again["not_by_requester"]) == (arguments.approvals, arguments.not_by_requester):
+        return
+    run_id = to_text(IdKind.RUN, again["run_id"])
+    raise InvalidTransition(
+        f"{run_id} is parked already, under other rules about who decides. Withdraw it, or park it under the same.",
+        run_id=run_id,
+    )
 
 
 def _identity(call: CallToReview) -> tuple[str, str, str | None, str]:

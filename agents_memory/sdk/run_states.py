@@ -66,6 +66,7 @@ class RunStateStore:
         Raises:
             CannotPark: Nothing in the run waits for a decision, or its stream was not read to the end.
             InvalidInput: Who asks may not decide, and nobody says who asks: pass `by`.
+            InvalidTransition: It is parked already, under other rules.
         """
         state, items = stopped(result)
         starting = cast("Agent[Any]", getattr(state, "_starting_agent", None) or result.last_agent)

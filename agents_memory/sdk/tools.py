@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -124,7 +125,8 @@ class MemoryCall:
 
     async def _answered(self, trial: _Trial) -> Answer:
         """What the policy says, asked in a thread, since it may look at memory and block."""
-        return await in_thread(answer_of(self.policy), self.operation.name, given(trial.arguments), trial.look)
+        arguments = deepcopy(given(trial.arguments))  # what a policy does to them is not what is written
+        return await in_thread(answer_of(self.policy), self.operation.name, arguments, trial.look)
 
     def _read(self, memory: Memory, arguments: dict[str, Any]) -> str:
         checked(self.operation, arguments)

@@ -1,6 +1,6 @@
 -- name: run_of_state
 -- The run that was parked with the very same state and has not been claimed yet.
-SELECT r.run_id FROM parked_runs r JOIN run_states s ON s.run_id = r.run_id AND s.revision = 1
+SELECT r.run_id, r.approvals, r.not_by_requester FROM parked_runs r JOIN run_states s ON s.run_id = r.run_id AND s.revision = 1
 WHERE r.namespace = $namespace AND r.session_id IS NOT DISTINCT FROM $session_id AND s.digest = $digest
   AND r.status IN ('parked', 'ready') AND r.attempt = 0
 ORDER BY r.run_id LIMIT 1;

@@ -7,7 +7,7 @@ import pytest
 
 from agents_memory import Memory
 from agents_memory.approvals.rules import counting
-from agents_memory.errors import AlreadyDecided, InvalidInput, MayNotDecide, StaleRequest
+from agents_memory.errors import AlreadyDecided, InvalidInput, InvalidTransition, MayNotDecide, StaleRequest
 from tests.unit.approvals.conftest import Queue, a_call
 
 
@@ -185,6 +185,15 @@ def test_the_rules_are_in_the_file_and_hold_after_a_resume_stopped_again(tmp_pat
         for by in ("eve", "bo", "other"):
             with pytest.raises(MayNotDecide):
                 queue.decide("a2", by=by)
+
+
+def test_parking_again_under_other_rules_is_refused(queue) -> None:
+    run = queue.park(a_call(content="x"))
+
+    with pytest.raises(InvalidTransition, match="other rules"):
+        queue.park(a_call(content="x"), approvals=2)
+
+    assert queue.park(a_call(content="x")).id == run.id
 
 
 @pytest.mark.parametrize("approvals", [0, -1, 10, True, "2", 1.0])

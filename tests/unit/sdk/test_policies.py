@@ -103,6 +103,19 @@ async def test_a_policy_that_blocks_leaves_the_event_loop_free(known) -> None:
     assert "Cy owns intake" in facts(known)
 
 
+async def test_a_policy_cannot_change_what_is_written(memory) -> None:
+    def policy(operation, arguments):
+        arguments["content"] = "Dan owns ingest"
+        arguments["entities"].append("Dan")
+        return False
+
+    step = [call("remember", content="Cy owns ingest", entities=["Cy"])]
+    await run(agent(memory, step, "done", policy=policy), "hello")
+
+    assert facts(memory) == ["Cy owns ingest"]
+    assert memory.get("f1").entities == ("Cy",)
+
+
 async def test_a_call_that_memory_contradicts_asks_and_what_agrees_is_written(memory) -> None:
     memory.remember("The broker listens on port 5672.", entities=["broker"])
     step = [
