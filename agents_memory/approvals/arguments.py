@@ -8,7 +8,7 @@ from pydantic import Base64Bytes, BeforeValidator, Field
 
 from agents_memory._ids import IdKind, to_number
 from agents_memory.graph.arguments import Arguments, Content, Moment, Name, RequestId, RunId, Text
-from agents_memory.types import Choice, RunStatus
+from agents_memory.types import MAIN, Choice, RunStatus
 
 LeaseSeconds = Annotated[float, Field(gt=0, le=86_400)]
 Fence = Annotated[int, Field(ge=0, strict=True)]
@@ -36,6 +36,7 @@ class Perform(TryCall):
 
     call_id: Text = Field(description="The model's id of the call.")
     session_id: Text | None = Field(default=None, description="The conversation.")
+    branch: Text = Field(default=MAIN, description="Its branch.")
     approved: bool = Field(strict=True, description="Whether the policy or a person lets it run.")
     fence: Fence | None = Field(default=None, description="The token of the claim under which it runs.")
 
@@ -75,6 +76,7 @@ class ParkRun(StoppedRun):
 
     starting_agent: Name = Field(description="The agent to resume it with.")
     session_id: Text | None = Field(default=None, description="The conversation.")
+    branch: Text = Field(default=MAIN, description="Its branch.")
     session_is_ours: bool = Field(default=False, strict=True, description="Whether it is kept in this file.")
     by: Text | None = Field(default=None, description="Who parks it.")
 

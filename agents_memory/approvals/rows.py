@@ -12,7 +12,7 @@ from agents_memory.errors import NotFound
 from agents_memory.graph.rows import optional_id
 from agents_memory.graph.scope import Scope
 from agents_memory.store.values import Row
-from agents_memory.types import ApprovalRequest, Decision, ParkedRun, RequestStatus, RunStatus
+from agents_memory.types import MAIN, ApprovalRequest, Decision, ParkedRun, RequestStatus, RunStatus
 
 
 def find_requests(
@@ -50,9 +50,10 @@ def one_run(scope: Scope, run_id: str) -> Row:
     return rows[0]
 
 
-def within(scope: Scope, namespace: str, session_id: str | None = None) -> Scope:
-    """The scope as it is for what belongs to a namespace below."""
-    return replace(scope, caller=replace(scope.caller, namespace=namespace, session_id=session_id))
+def within(scope: Scope, namespace: str, session_id: str | None = None, branch: str = MAIN) -> Scope:
+    """The scope as it is for what belongs to a namespace below, and to a conversation there."""
+    caller = replace(scope.caller, namespace=namespace, session_id=session_id, branch=branch)
+    return replace(scope, caller=caller)
 
 
 def requests_from(scope: Scope, rows: Sequence[Row]) -> tuple[ApprovalRequest, ...]:
@@ -102,6 +103,7 @@ def run_from_row(row: Row) -> ParkedRun:
         namespace=row["namespace"],
         status=RunStatus(row["status"]),
         session_id=row["session_id"],
+        branch=row["branch"],
         starting_agent=row["starting_agent"],
         current_agent=row["current_agent"],
         revision=row["revision"],

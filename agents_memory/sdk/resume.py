@@ -131,7 +131,7 @@ class _Attempt:
     def binding(self) -> str:
         """What the state's signature ties it to."""
         run = self.claim.run
-        return binding_of(run.namespace, run.session_id, run.starting_agent)
+        return binding_of(run.namespace, run.session_id, run.branch, run.starting_agent)
 
     async def restored(self, context: Any) -> RunState[Any]:
         """The SDK's state with the decisions applied.
@@ -173,7 +173,7 @@ class _Attempt:
                 session_id=run.session_id,
             )
         if isinstance(given, DuckDBSession) and self.claim.session_is_ours:
-            return given.kept_in(self.store.memory.at_namespace(run.namespace))
+            return given.kept_in(self.store.memory.at_namespace(run.namespace), branch=run.branch)
         if given is not None or run.session_id is None:
             return given
         if not self.claim.session_is_ours:
@@ -182,7 +182,8 @@ class _Attempt:
                 run_id=run.id,
                 session_id=run.session_id,
             )
-        return DuckDBSession(run.session_id, self.store.memory.at_namespace(run.namespace))
+        memory = self.store.memory.at_namespace(run.namespace)
+        return DuckDBSession(run.session_id, memory, branch=run.branch)
 
     async def run(
         self, state: RunState[Any], context: Any, run_config: RunConfig | None, hooks: RunHooks[Any] | None

@@ -18,9 +18,10 @@ from agents_memory.approvals.calls import given
 from agents_memory.memory import Memory, When
 from agents_memory.sdk.parking import call_of, home_of, stopped
 from agents_memory.sdk.resume import LEASE_S, Resumed, resume
+from agents_memory.sdk.routing import branch_of
 from agents_memory.sdk.session import DuckDBSession
 from agents_memory.sdk.states import binding_of, saved
-from agents_memory.types import ApprovalRequest, ParkedRun
+from agents_memory.types import MAIN, ApprovalRequest, ParkedRun
 
 
 class RunStateStore:
@@ -64,13 +65,14 @@ class RunStateStore:
         starting = cast("Agent[Any]", getattr(state, "_starting_agent", None) or result.last_agent)
         kept_in = home_of(session, self.memory, result.context_wrapper)
         home = kept_in or self.memory
-        session_id = None if session is None else session.session_id
+        session_id, branch = (None, MAIN) if session is None else (session.session_id, branch_of(session))
         arguments = {
-            **saved(state, items, key=self.key, binding=binding_of(home.namespace, session_id, starting.name)),
+            **saved(state, items, key=self.key, binding=binding_of(home.namespace, session_id, branch, starting.name)),
             "calls": [call_of(item, result) for item in items],
             "starting_agent": starting.name,
             "current_agent": result.last_agent.name,
             "session_id": session_id,
+            "branch": branch,
             "session_is_ours": kept_in is not None and isinstance(session, DuckDBSession),
             "by": by,
             "expires_at": expires_at,

@@ -24,7 +24,7 @@ from agents_memory.memory import Memory
 from agents_memory.operations import Operation, Risk, operation_named
 from agents_memory.recall.fence import fence
 from agents_memory.sdk.current import run_kept_with
-from agents_memory.sdk.routing import MemoryOf
+from agents_memory.sdk.routing import MemoryOf, branch_of
 from agents_memory.sdk.schemas import tool_schema
 from agents_memory.types import Performed, Trial
 
@@ -139,6 +139,7 @@ class MemoryCall:
                 "arguments": arguments,
                 "call_id": context.tool_call_id,
                 "session_id": None if session is None else session.session_id,
+                "branch": branch_of(session),
                 "approved": approved,
                 "run_id": None if run is None else run.run_id,
                 "fence": None if run is None else run.fence,

@@ -8,10 +8,10 @@ ORDER BY r.run_id LIMIT 1;
 -- name: insert_run
 -- Park a run.
 INSERT INTO parked_runs (
-    run_id, namespace, session_id, session_is_ours, starting_agent, current_agent, status, revision, attempt, fence,
+    run_id, namespace, session_id, branch, session_is_ours, starting_agent, current_agent, status, revision, attempt, fence,
     parked_by, parked_at, updated_at)
 VALUES (
-    $run_id, $namespace, $session_id, $session_is_ours, $starting_agent, $current_agent, $status, 1, 0, 0,
+    $run_id, $namespace, $session_id, $branch, $session_is_ours, $starting_agent, $current_agent, $status, 1, 0, 0,
     $parked_by, $now, $now);
 
 -- name: insert_run_state
@@ -180,9 +180,9 @@ ORDER BY request_id DESC LIMIT 1;
 
 -- name: request_of_call
 -- The request of a call whose run is not known, newest first.
-SELECT * FROM approval_requests
-WHERE call_id = $call_id AND operation = $operation AND arguments_digest = $arguments_digest
-  AND namespace = $namespace AND ($session_id IS NULL OR session_id = $session_id)
+SELECT r.* FROM approval_requests r LEFT JOIN parked_runs p USING (run_id)
+WHERE r.call_id = $call_id AND r.operation = $operation AND r.arguments_digest = $arguments_digest
+  AND r.namespace = $namespace AND ($session_id IS NULL OR (r.session_id = $session_id AND p.branch = $branch))
 ORDER BY request_id DESC LIMIT 1;
 
 -- name: edited_request

@@ -7,6 +7,7 @@ CREATE TABLE parked_runs (
     run_id          BIGINT PRIMARY KEY,
     namespace       VARCHAR NOT NULL,
     session_id      VARCHAR,
+    branch          VARCHAR NOT NULL,
     session_is_ours BOOLEAN NOT NULL,
     starting_agent  VARCHAR NOT NULL,
     current_agent   VARCHAR NOT NULL,
