@@ -140,7 +140,7 @@ def expire(
     memory: MemoryOption,
     request_or_run_id: Annotated[
         str | None,
-        typer.Argument(metavar="[ID]", help="A request, such as a9, or a run, such as n5, before its time."),
+        typer.Argument(metavar="ID", help="A request, such as a9, or a run, such as n5, before its time."),
     ] = None,
     by: Annotated[
         str | None, typer.Option("--by", help="Who expires the one named; your login name when left out.")
