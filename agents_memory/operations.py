@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agents_memory.approvals import arguments as of_approvals
-from agents_memory.approvals import claims, effects, parking, queue, runs, withdrawal
+from agents_memory.approvals import claims, effects, expiry, parking, queue, runs, withdrawal
 from agents_memory.errors import AgentsMemoryError, InvalidInput, NotFound
 from agents_memory.graph import arguments as of_graph
 from agents_memory.graph import entities, episodes, facts, provenance, reading, relations
@@ -583,6 +583,14 @@ _APPROVALS = (
         handler=queue.pending,
     ),
     Operation(
+        name="check_pending",
+        description="List the approval requests that wait, each tried again: what it would change now, and if stale.",
+        arguments=of_graph.NoArguments,
+        result=tuple[ApprovalRequest, ...],
+        risk=Risk.READ,
+        handler=partial(queue.check_pending, operation_named),
+    ),
+    Operation(
         name="show_request",
         description="Read an approval request: what it would change now, and the words it comes from.",
         arguments=of_approvals.OneRequest,
@@ -615,6 +623,14 @@ _APPROVALS = (
         handler=withdrawal.withdraw,
     ),
     Operation(
+        name="expire",
+        description="Let the requests whose time is over stop waiting, or before its time a request or a run's.",
+        arguments=of_approvals.Expire,
+        result=tuple[ApprovalRequest, ...],
+        risk=Risk.DECIDE,
+        handler=expiry.expire,
+    ),
+    Operation(
         name="get_run",
         description="Read where a parked run stands.",
         arguments=of_approvals.OneRun,
@@ -629,6 +645,14 @@ _APPROVALS = (
         result=tuple[ParkedRun, ...],
         risk=Risk.READ,
         handler=runs.list_runs,
+    ),
+    Operation(
+        name="runs_to_resume",
+        description="List the runs that it is time to resume: ready, lost with their process, or failed and due again.",
+        arguments=of_graph.NoArguments,
+        result=tuple[ParkedRun, ...],
+        risk=Risk.READ,
+        handler=claims.runs_to_resume,
     ),
     Operation(
         name="claim_run",

@@ -431,8 +431,8 @@ class Decision:
     """Who decided what, when and why.
 
     Attributes:
-        decision: `approve`, `reject` or `edit`.
-        decided_by: The reviewer.
+        decision: `approve`, `reject`, `edit`, `withdraw` or `expire`.
+        decided_by: The reviewer; `agents_memory` where nobody had to be asked.
         decided_at: When.
         reason: Why, as the reviewer said; the model is told.
         arguments: The arguments after an edit, as JSON.
@@ -504,6 +504,7 @@ class ParkedRun:
         requests: The ids of the requests of this revision.
         result: The final output, once finished.
         error: The kind of failure, once failed.
+        failures: How often in a row resuming this revision failed, or was lost with its process.
     """
 
     id: str
@@ -519,6 +520,30 @@ class ParkedRun:
     result: str | None = None
     error: str | None = None
     branch: str = MAIN
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParkedNotice:
+    """What `RunStateStore`'s `on_parked` is told: ids and names, never what a call would write.
+
+    Attributes:
+        run_id: The run, such as `n5`.
+        namespace: The namespace of its memory.
+        session_id: The conversation it belongs to.
+        status: `parked`, or `ready` when none of its calls could work, so that nobody has to be asked.
+        revision: 1 when first parked; one more each time a resume stops again.
+        requests: The ids of its requests, in the order of the calls.
+        tools: The tools that were called, in the same order.
+    """
+
+    run_id: str
+    namespace: str
+    session_id: str | None
+    status: RunStatus
+    revision: int
+    requests: tuple[str, ...]
+    tools: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

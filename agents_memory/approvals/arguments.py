@@ -122,6 +122,15 @@ class Withdraw(Arguments):
     reason: Content | None = Field(default=None, description="Why; the conversation is told.")
 
 
+class Expire(Arguments):
+    """Expire what is due, or what is named."""
+
+    id: RequestOrRunId | None = Field(
+        default=None, description="A request, such as a9, or a run, such as n5, before its time; what is due otherwise."
+    )
+    by: Content | None = Field(default=None, description="Who expires it before its time.")
+
+
 class OneRun(Arguments):
     """Name a run."""
 

@@ -39,6 +39,14 @@ def pending(scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...
     return requests_from(scope, find_requests(scope, status=RequestStatus.PENDING))
 
 
+def check_pending(verbs: Verbs, scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:
+    """The requests that wait, each with what it would do now; each is tried, which costs several statements."""
+    expire_due(scope)
+    rows = find_requests(scope, status=RequestStatus.PENDING)
+    requests = requests_from(scope, rows)
+    return tuple(_tried_now(verbs, scope, row, request) for row, request in zip(rows, requests, strict=True))
+
+
 def show_request(verbs: Verbs, scope: Scope, arguments: OneRequest) -> ApprovalRequest:
     """A request as it stands, with what it would do now, and whether that differs from when it was asked.
 
@@ -50,8 +58,7 @@ def show_request(verbs: Verbs, scope: Scope, arguments: OneRequest) -> ApprovalR
     (request,) = requests_from(scope, [row])
     if request.status is not RequestStatus.PENDING:
         return request
-    fresh = _preview_now(verbs, scope, row)
-    return replace(request, preview=fresh, stale=fresh.digest != row["preview_digest"])
+    return _tried_now(verbs, scope, row, request)
 
 
 def request_history(scope: Scope, arguments: OneRequest) -> tuple[Decision, ...]:
@@ -60,6 +67,7 @@ def request_history(scope: Scope, arguments: OneRequest) -> tuple[Decision, ...]
     Raises:
         NotFound: There is no such request here or below.
     """
+    expire_due(scope)
     return requests_from(scope, [one_request(scope, arguments.request_id)])[0].decisions
 
 
@@ -103,14 +111,15 @@ def _check_seen(row: Row, arguments: Decide, seen: Preview) -> None:
     )
 
 
-def expire_due(scope: Scope) -> None:
-    """Let the requests whose time is over expire; one statement when there are none."""
+def expire_due(scope: Scope) -> list[Row]:
+    """Let the requests whose time is over expire, and return them; one statement when there are none."""
     if not scope.database.rows("due_requests", now=scope.database.now()):
-        return
+        return []
     with scope.database.transaction() as tx:
         due = tx.rows("due_requests", now=tx.now)
         decide_by_ourselves(tx, due, RequestStatus.EXPIRED, "expire", ["It expired before anybody decided."] * len(due))
         tx.run("decided_runs", run_ids=[row["run_id"] for row in due if row["run_id"] is not None], now=tx.now)
+    return due
 
 
 def decide_by_ourselves(
@@ -186,6 +195,11 @@ def _final_arguments(verbs: Verbs, row: Row, arguments: Decide) -> str | None:
         )
     checked(preview.tool_verb(verbs, row["operation"]), arguments.arguments)
     return readable(arguments.arguments)
+
+
+def _tried_now(verbs: Verbs, scope: Scope, row: Row, request: ApprovalRequest) -> ApprovalRequest:
+    fresh = _preview_now(verbs, scope, row)
+    return replace(request, preview=fresh, stale=fresh.digest != row["preview_digest"])
 
 
 def _preview_now(verbs: Verbs, scope: Scope, row: Row) -> Preview:

@@ -16,11 +16,15 @@ from agents_memory.types import MAIN, ApprovalRequest, Decision, ParkedRun, Requ
 
 
 def find_requests(
-    scope: Scope, *, request_id: int | None = None, run_id: int | None = None, status: RequestStatus | None = None
+    scope: Scope,
+    *,
+    request_ids: Sequence[int] | None = None,
+    run_id: int | None = None,
+    status: RequestStatus | None = None,
 ) -> list[Row]:
     """The requests of the handle's namespace and below, oldest first."""
     return scope.database.rows(
-        "requests_of", namespace=scope.namespace, request_id=request_id, run_id=run_id, status=status
+        "requests_of", namespace=scope.namespace, request_ids=request_ids, run_id=run_id, status=status
     )
 
 
@@ -30,7 +34,7 @@ def one_request(scope: Scope, request_id: str) -> Row:
     Raises:
         NotFound: There is none of that id there.
     """
-    rows = find_requests(scope, request_id=to_number(IdKind.REQUEST, request_id))
+    rows = find_requests(scope, request_ids=[to_number(IdKind.REQUEST, request_id)])
     if not rows:
         raise NotFound(
             f"There is no approval request {request_id} in {scope.namespace!r} or below.", request_id=request_id
@@ -44,7 +48,9 @@ def one_run(scope: Scope, run_id: str) -> Row:
     Raises:
         NotFound: There is none of that id there.
     """
-    rows = scope.database.rows("runs_of", namespace=scope.namespace, run_id=to_number(IdKind.RUN, run_id), status=None)
+    rows = scope.database.rows(
+        "runs_of", namespace=scope.namespace, run_id=to_number(IdKind.RUN, run_id), statuses=None
+    )
     if not rows:
         raise NotFound(f"There is no parked run {run_id} in {scope.namespace!r} or below.", run_id=run_id)
     return rows[0]
@@ -112,4 +118,5 @@ def run_from_row(row: Row) -> ParkedRun:
         requests=tuple(to_text(IdKind.REQUEST, number) for number in row["requests"] or ()),
         result=row["result"],
         error=row["error"],
+        failures=row["failures"],
     )

@@ -48,7 +48,8 @@ def get_run(scope: Scope, arguments: OneRun) -> ParkedRun:
 def list_runs(scope: Scope, arguments: ListRuns) -> tuple[ParkedRun, ...]:
     """The runs of the handle's namespace and below, oldest first."""
     expire_due(scope)
-    rows = scope.database.rows("runs_of", namespace=scope.namespace, run_id=None, status=arguments.status)
+    statuses = None if arguments.status is None else [arguments.status]
+    rows = scope.database.rows("runs_of", namespace=scope.namespace, run_id=None, statuses=statuses)
     return tuple(map(run_from_row, rows))
 
 

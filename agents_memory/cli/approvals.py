@@ -1,4 +1,4 @@
-"""The commands of the approval queue: list, show, decide, withdraw. None of them imports the Agents SDK."""
+"""The commands of the approval queue: list, show, decide, withdraw, expire, history. None imports the Agents SDK."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from agents_memory.cli.output import (
     age,
     clean,
     console,
+    day,
     opened,
     print_fields,
     print_json,
@@ -45,17 +46,26 @@ PreviewOption = Annotated[
 
 
 @app.command("list")
-def list_requests(memory: MemoryOption, namespace: QueueOption = WHOLE_FILE, as_json: JsonOption = False) -> None:
-    """List the requests that wait, oldest first."""
+def list_requests(
+    memory: MemoryOption,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Try each request again and mark the STALE ones; costs a few statements each."),
+    ] = False,
+    namespace: QueueOption = WHOLE_FILE,
+    as_json: JsonOption = False,
+) -> None:
+    """List the requests that wait, oldest first, and when they expire."""
+    operation = "check_pending" if check else "pending"
     with opened(memory, namespace) as handle:
-        waiting = handle.call("pending")
+        waiting = handle.call(operation)
     if as_json:
-        print_json("pending", waiting)
+        print_json(operation, waiting)
         return
-    console.print(header(waiting))
+    stale = f", {sum(request.stale for request in waiting)} STALE" if check and waiting else ""
+    console.print(header(waiting) + stale)
     if waiting:
-        columns = ("id", "age", "run", "session", "agent", "tool", "what")
-        print_table(columns, map(_list_row, waiting))
+        _print_list(waiting)
 
 
 @app.command()
@@ -126,6 +136,51 @@ def withdraw(
 
 
 @app.command()
+def expire(
+    memory: MemoryOption,
+    request_or_run_id: Annotated[
+        str | None,
+        typer.Argument(metavar="ID", help="A request, such as a9, or a run, such as n5, before its time."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Who expires the one named; your login name when left out.")
+    ] = None,
+    namespace: QueueOption = WHOLE_FILE,
+    as_json: JsonOption = False,
+) -> None:
+    """Let the requests whose time is over stop waiting, or one that is named; their runs go on when resumed."""
+    asked = {"id": request_or_run_id, "by": (by or _login()) if request_or_run_id is not None else None}
+    with opened(memory, namespace) as handle:
+        expired = handle.call("expire", given(asked))
+    if as_json:
+        print_json("expire", expired)
+        return
+    if not expired:
+        console.print("Nothing is due.")
+    for request in expired:
+        _say(request, as_json=False)
+
+
+@app.command()
+def history(
+    request_id: RequestArgument, memory: MemoryOption, namespace: QueueOption = WHOLE_FILE, as_json: JsonOption = False
+) -> None:
+    """Show what was decided about a request: who, what, when and why."""
+    with opened(memory, namespace) as handle:
+        decisions = handle.call("request_history", {"request_id": request_id})
+    if as_json:
+        print_json("request_history", decisions)
+        return
+    if not decisions:
+        console.print(f"Nothing was decided about {request_id} yet.")
+        return
+    rows = [
+        (day(one.decided_at), one.decision, one.decided_by, one.reason or "", one.arguments or "") for one in decisions
+    ]
+    print_table(("when", "decision", "by", "reason", "arguments"), rows)
+
+
+@app.command()
 def edit(
     request_id: RequestArgument,
     memory: MemoryOption,
@@ -164,6 +219,8 @@ def print_request(request: ApprovalRequest) -> None:
         ("arguments", request.arguments),
         ("words", request.words or "none on record"),
     ]
+    if request.expires_at is not None:
+        rows.append(("expires", f"{day(request.expires_at)} UTC"))
     rows += [("would change" if index == 0 else "", line) for index, line in enumerate(_changes(request))]
     rows += [("decided", _decision(decision)) for decision in request.decisions]
     rows.append(
@@ -187,10 +244,21 @@ def _decision(decision: Any) -> str:
     return f"{decision.decision} by {decision.decided_by} at {decision.decided_at:%Y-%m-%d %H:%M}{reason}"
 
 
-def _list_row(request: ApprovalRequest) -> tuple[str, ...]:
+def _print_list(waiting: Sequence[ApprovalRequest]) -> None:
+    """The requests, with what only some have in columns that are there only then."""
+    expires = any(request.expires_at is not None for request in waiting)
+    stale = any(request.stale for request in waiting)
+    columns = ["id", "age", *["expires"] * expires, *["mark"] * stale, "run", "session", "agent", "tool", "what"]
+    print_table(columns, [_list_row(request, expires=expires, stale=stale) for request in waiting])
+
+
+def _list_row(request: ApprovalRequest, *, expires: bool, stale: bool) -> tuple[str, ...]:
+    until = "" if request.expires_at is None else f"in {age(now(), request.expires_at)}"
     return (
         request.id,
         age(request.requested_at, now()),
+        *[until] * expires,
+        *["STALE" if request.stale else ""] * stale,
         request.run_id or "",
         request.session_id or "",
         request.agent or "",

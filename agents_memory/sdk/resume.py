@@ -101,6 +101,12 @@ async def resume(
         raise
 
 
+async def give_up(store: Store, run_id: str, *, error: str) -> ParkedRun:
+    """Record that a run cannot be resumed now, without trying: it counts as a failure, and no other claim is open."""
+    claim = cast("Claim", await store.call("claim_run", run_id=run_id, owner=_owner(), lease_s=LEASE_S))
+    return cast("ParkedRun", await store.call("fail_run", run_id=run_id, fence=claim.fence, error=error))
+
+
 async def _claimed(store: Store, run_id: str, agent: Agent[Any], lease_s: float) -> _Attempt:
     """Claim the run; a caller that is cancelled meanwhile leaves no claim behind."""
     claiming = asyncio.ensure_future(store.call("claim_run", run_id=run_id, owner=_owner(), lease_s=lease_s))

@@ -8,11 +8,11 @@ ORDER BY r.run_id LIMIT 1;
 -- name: insert_run
 -- Park a run.
 INSERT INTO parked_runs (
-    run_id, namespace, session_id, branch, session_is_ours, starting_agent, current_agent, status, revision, attempt, fence,
-    parked_by, parked_at, updated_at)
+    run_id, namespace, session_id, branch, session_is_ours, starting_agent, current_agent, status, revision, attempt,
+    failures, fence, parked_by, parked_at, updated_at)
 VALUES (
-    $run_id, $namespace, $session_id, $branch, $session_is_ours, $starting_agent, $current_agent, $status, 1, 0, 0,
-    $parked_by, $now, $now);
+    $run_id, $namespace, $session_id, $branch, $session_is_ours, $starting_agent, $current_agent, $status, 1, 0,
+    0, 0, $parked_by, $now, $now);
 
 -- name: insert_run_state
 -- Keep the state of a revision, or a checkpoint of it.
@@ -43,11 +43,11 @@ SELECT unnest($request_ids::BIGINT[]), $decision, $decided_by, unnest($reasons::
        $preview_digest, $now;
 
 -- name: requests_of
--- Requests with the user's words, oldest first: one, those of a run, or those of a status.
+-- Requests with the user's words, oldest first: some by id, those of a run, or those of a status.
 SELECT r.*, i.text AS words
 FROM approval_requests r LEFT JOIN session_items_stored i ON i.item_id = r.item_id
 WHERE is_within(r.namespace, $namespace)
-  AND ($request_id IS NULL OR r.request_id = $request_id)
+  AND ($request_ids::BIGINT[] IS NULL OR list_contains($request_ids::BIGINT[], r.request_id))
   AND ($run_id IS NULL OR r.run_id = $run_id)
   AND ($status IS NULL OR r.status = $status)
 ORDER BY r.requested_at, r.request_id;
@@ -95,13 +95,13 @@ WHERE list_contains($run_ids::BIGINT[], run_id) AND status = 'parked'
 RETURNING run_id;
 
 -- name: runs_of
--- Parked runs with the requests of their newest revision, oldest first: one, or all of a status.
+-- Parked runs with the requests of their newest revision, oldest first: one, or all of some statuses.
 SELECT p.*, (SELECT list(r.request_id ORDER BY r.request_id) FROM approval_requests r
              WHERE r.run_id = p.run_id AND r.revision = p.revision) AS requests
 FROM parked_runs p
 WHERE is_within(p.namespace, $namespace)
   AND ($run_id IS NULL OR p.run_id = $run_id)
-  AND ($status IS NULL OR p.status = $status)
+  AND ($statuses::VARCHAR[] IS NULL OR list_contains($statuses::VARCHAR[], p.status))
 ORDER BY p.parked_at, p.run_id;
 
 -- name: runs_waiting_in
@@ -113,9 +113,10 @@ WHERE p.namespace = $namespace AND p.session_id = $session_id AND p.status IN ('
 ORDER BY p.run_id;
 
 -- name: claim_run
--- Take a run for resuming; no row comes back when somebody else took it first.
+-- Take a run for resuming; no row comes back when somebody else took it first. One taken from whoever lost it failed.
 UPDATE parked_runs
-SET status = 'resuming', attempt = attempt + 1, fence = fence + 1, lease_owner = $owner, lease_until = $lease_until,
+SET status = 'resuming', attempt = attempt + 1, failures = failures + (status = 'resuming')::INTEGER, fence = fence + 1,
+    lease_owner = $owner, lease_until = $lease_until,
     watermark = coalesce(watermark, $watermark), error = NULL, updated_at = $now
 WHERE run_id = $run_id AND fence = $fence AND list_contains($allowed::VARCHAR[], status)
 RETURNING fence, watermark;
@@ -134,7 +135,8 @@ FROM parked_runs WHERE run_id = $run_id AND fence = $fence AND status = 'resumin
 -- name: leave_run
 -- End a claim, with what became of the run; no row comes back when the claim was lost.
 UPDATE parked_runs
-SET status = $status, result = $result, error = $error, lease_owner = NULL, lease_until = NULL, updated_at = $now
+SET status = $status, failures = failures + ($status = 'failed')::INTEGER, result = $result, error = $error,
+    lease_owner = NULL, lease_until = NULL, updated_at = $now
 WHERE run_id = $run_id AND fence = $fence AND status = 'resuming'
 RETURNING run_id;
 
@@ -152,8 +154,8 @@ RETURNING run_id;
 -- name: repark_run
 -- Stop a resumed run again, at the next revision; no row comes back when the claim was lost.
 UPDATE parked_runs
-SET status = $status, revision = revision + 1, current_agent = $current_agent, watermark = NULL,
-    lease_owner = NULL, lease_until = NULL, updated_at = $now
+SET status = $status, revision = revision + 1, failures = 0, current_agent = $current_agent,
+    watermark = NULL, lease_owner = NULL, lease_until = NULL, updated_at = $now
 WHERE run_id = $run_id AND fence = $fence AND status = 'resuming'
 RETURNING revision;
 

@@ -3,6 +3,7 @@
 
 -- session_is_ours: the conversation is kept in this file, so that a claim can take back what a lost attempt added to it.
 -- watermark: the last item of the session when the revision was first claimed.
+-- failures: how often in a row resuming this revision failed, or was lost with its process.
 CREATE TABLE parked_runs (
     run_id          BIGINT PRIMARY KEY,
     namespace       VARCHAR NOT NULL,
@@ -15,6 +16,7 @@ CREATE TABLE parked_runs (
         ('parked', 'ready', 'resuming', 'finished', 'failed', 'uncertain', 'expired', 'withdrawn', 'erased')),
     revision        INTEGER NOT NULL,
     attempt         INTEGER NOT NULL,
+    failures        INTEGER NOT NULL,
     fence           BIGINT NOT NULL,
     lease_owner     VARCHAR,
     lease_until     TIMESTAMP,
