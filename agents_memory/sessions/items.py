@@ -180,19 +180,21 @@ def add_batch(
     known = _known(scope).get(key)
     ids = tx.new_ids(IdKind.ITEM, len(items))
     places = known.places(extracts, ids[0])
-    tx.run(
+    tx.insert_last(
         "insert_session_items",
-        item_ids=ids,
+        {
+            "item_id": ids,
+            "place": places,
+            "item_json": items,
+            "type": [one.type for one in extracts],
+            "role": [one.role for one in extracts],
+            "call_id": [one.call_id for one in extracts],
+            "tool": [one.tool for one in extracts],
+            "text": [one.text for one in extracts],
+            "names": names_in(scope, extracts),
+            "folded": [None if one.role is None or one.text is None else folded(one.text) for one in extracts],
+        },
         **key._asdict(),
-        places=places,
-        items=items,
-        types=[one.type for one in extracts],
-        roles=[one.role for one in extracts],
-        call_ids=[one.call_id for one in extracts],
-        tools=[one.tool for one in extracts],
-        texts=[one.text for one in extracts],
-        names=names_in(scope, extracts),
-        folded=[None if one.role is None or one.text is None else folded(one.text) for one in extracts],
         added_at=tx.now,
         run_id=None if run_id is None else to_number(IdKind.RUN, run_id),
         first_id=ids[0],

@@ -54,11 +54,7 @@ ORDER BY part, place, item_id;
 INSERT INTO session_items_stored
 SELECT item_id, $namespace, $session_id, $branch, place, item_json, type, role, call_id, tool, text, names, folded,
        CASE WHEN item_id = $first_id THEN $usage END, $added_at, forever(), $run_id
-FROM (SELECT unnest($item_ids::BIGINT[]) AS item_id, unnest($places::BIGINT[]) AS place,
-             unnest($items::VARCHAR[]) AS item_json, unnest($types::VARCHAR[]) AS type,
-             unnest($roles::VARCHAR[]) AS role, unnest($call_ids::VARCHAR[]) AS call_id,
-             unnest($tools::VARCHAR[]) AS tool, unnest($texts::VARCHAR[]) AS text,
-             unnest($names::VARCHAR[][]) AS names, unnest($folded::VARCHAR[]) AS folded);
+FROM incoming;
 
 -- name: session_items_known
 -- The newest items of a branch as it was known at a moment, newest first; all of them when $limit is NULL.
