@@ -1,7 +1,7 @@
 """A durable, reviewed memory for the OpenAI Agents SDK, in one DuckDB file.
 
-`Memory` and the data it returns come with a plain import. `DuckDBSession`, `RunStateStore` and `memory_tools` need the
-Agents SDK, whose import takes seconds, and are loaded when first used.
+`Memory` and the data it returns come with a plain import. `DuckDBSession`, `RunStateStore`, `AgentEntry` and
+`memory_tools` need the Agents SDK, whose import takes seconds, and are loaded when first used.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from agents_memory.sdk.run_states import RunStateStore
     from agents_memory.sdk.session import DuckDBSession
     from agents_memory.sdk.tools import memory_tools
+    from agents_memory.sdk.worker import AgentEntry
 
 __version__ = "0.1.0"
 
 __all__ = [
     "About",
+    "AgentEntry",
     "AgentsMemoryError",
     "ApprovalRequest",
     "DuckDBSession",
@@ -65,6 +67,7 @@ __all__ = [
 ]
 
 _NEED_THE_SDK = {
+    "AgentEntry": "agents_memory.sdk.worker",
     "DuckDBSession": "agents_memory.sdk.session",
     "RunStateStore": "agents_memory.sdk.run_states",
     "memory_tools": "agents_memory.sdk.tools",

@@ -19,9 +19,26 @@ from agents_memory.config import DEFAULT_NAMESPACE, OPEN_WAIT_S, ROOT
 from agents_memory.errors import Closed, InvalidInput, InvalidTime
 from agents_memory.graph.arguments import has_surrogate, to_moment
 from agents_memory.graph.scope import check_namespace
+from agents_memory.sessions.types import (
+    Branch,
+    DeletedSessions,
+    EntityUsage,
+    ItemAbout,
+    ItemInContext,
+    MentionedEntity,
+    SessionBehind,
+    SessionExport,
+    SessionItem,
+    SessionMention,
+    SessionSummary,
+    SessionTurn,
+    SessionUsage,
+    WrittenFact,
+)
 from agents_memory.store.database import Database
 from agents_memory.store.files import open_database, release
 from agents_memory.types import (
+    MAIN,
     About,
     Caller,
     Entity,
@@ -32,11 +49,7 @@ from agents_memory.types import (
     Provenance,
     RecallResult,
     Receipt,
-    SessionItem,
-    SessionMention,
-    SessionSummary,
     Triple,
-    WrittenFact,
 )
 
 When = datetime | date | str
@@ -47,6 +60,7 @@ class Origin(TypedDict, total=False):
     """Where a call comes from; see `Caller`."""
 
     session_id: str | None
+    branch: str
     item_id: str | None
     run_id: str | None
     call_id: str | None
@@ -161,29 +175,99 @@ class MemoryView:
         """
         return cast("Entity", self._do("get_entity", name=name))
 
-    def sessions(self) -> tuple[SessionSummary, ...]:
+    def sessions(self, *, limit: int | None = None, after: str | None = None) -> tuple[SessionSummary, ...]:
         """The conversations of this namespace, oldest first: how long each is, and when it took place.
 
         A conversation belongs to one namespace and is read there alone; unlike facts it is not handed down.
-        """
-        return cast("tuple[SessionSummary, ...]", self._do("sessions"))
 
-    def read_session(self, session_id: str, *, turns: int | None = None) -> tuple[SessionItem, ...]:
-        """A conversation of this namespace, in the order of reading.
+        Args:
+            limit: How many at most; all when left out.
+            after: Only those after this one: the last of the page before.
+        """
+        return cast("tuple[SessionSummary, ...]", self._do("sessions", limit=limit, after=after))
+
+    def read_session(
+        self,
+        session_id: str,
+        *,
+        branch: str = MAIN,
+        turns: int | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        before: str | None = None,
+    ) -> tuple[SessionItem, ...]:
+        """A conversation of this namespace, in the order of reading, or a part of it.
 
         Args:
             session_id: The conversation.
+            branch: The branch to read.
             turns: Only its last so many turns; a turn is a user item and what follows it.
+            limit: How many items at most: the first, or with `before` alone the last of those before it.
+            after: Only what is read after this item, such as `"i12"`: the last of the page before.
+            before: Only what is read before this item; the item itself may have been taken out since.
 
         Returns:
             Its items; none where there is no such conversation.
+
+        Raises:
+            NotFound: Nothing was found, and `after` or `before` was never in the branch.
         """
-        return cast("tuple[SessionItem, ...]", self._do("read_session", session_id=session_id, turns=turns))
+        asked = {"branch": branch, "turns": turns, "limit": limit, "after": after, "before": before}
+        return cast("tuple[SessionItem, ...]", self._do("read_session", session_id=session_id, **asked))
+
+    def get_item(self, item_id: str, *, around: int = 0, branch: str | None = None) -> ItemInContext:
+        """An item of a conversation, with what was said around it.
+
+        Args:
+            item_id: Such as `"i12"`.
+            around: How many items before it and after it.
+            branch: The branch to read it in; the one that it was said in when left out.
+
+        Raises:
+            NotFound: No conversation of this namespace holds it; it may have been popped or cleared.
+        """
+        return cast("ItemInContext", self._do("get_item", item_id=item_id, around=around, branch=branch))
+
+    def thread(self, session_id: str) -> tuple[SessionItem, ...]:
+        """A conversation together with those that it continues (`DuckDBSession(..., continues=)`), oldest first.
+
+        Returns:
+            The items of their main branches; none where there is no such conversation.
+        """
+        return cast("tuple[SessionItem, ...]", self._do("thread", session_id=session_id))
+
+    def branches(self, session_id: str) -> tuple[Branch, ...]:
+        """The branches of a conversation, main first; none where there is no such conversation."""
+        return cast("tuple[Branch, ...]", self._do("list_branches", session_id=session_id))
+
+    def session_turns(self, session_id: str, *, branch: str = MAIN) -> tuple[SessionTurn, ...]:
+        """The turns of a conversation: what the user said, the tools called, and what the model calls cost."""
+        return cast("tuple[SessionTurn, ...]", self._do("session_turns", session_id=session_id, branch=branch))
+
+    def session_usage(self, session_id: str) -> SessionUsage:
+        """What the model calls of a conversation cost, in all of its branches.
+
+        What was popped or cleared since was spent all the same, and counts.
+        """
+        return cast("SessionUsage", self._do("session_usage", session_id=session_id))
+
+    def export_session(self, session_id: str) -> SessionExport:
+        """All that the file holds of a conversation, as it was at one moment.
+
+        Raises:
+            NotFound: There is no such conversation.
+        """
+        return cast("SessionExport", self._do("export_session", session_id=session_id))
+
+    def entities_mentioned(self, session_id: str) -> tuple[MentionedEntity, ...]:
+        """The entities that the messages of a conversation name, the most mentioned first.
+
+        Names are found as whole words in any script, whatever the case: `Go` is not in `Going`.
+        """
+        return cast("tuple[MentionedEntity, ...]", self._do("entities_mentioned", session_id=session_id))
 
     def sessions_mentioning(self, entity: str) -> tuple[SessionMention, ...]:
         """The conversations of this namespace in whose messages an entity is named, by any name it answers to.
-
-        Names are found as whole words in any script, whatever the case: `Go` is not in `Going`.
 
         Args:
             entity: A name it answers to.
@@ -192,6 +276,37 @@ class MemoryView:
             NotFound: No visible entity answers to that name.
         """
         return cast("tuple[SessionMention, ...]", self._do("sessions_mentioning", entity=entity))
+
+    def items_about(self, entity: str, *, hops: int = 1, limit: int | None = None) -> tuple[ItemAbout, ...]:
+        """What was said in this namespace about an entity, or about what relations tie to it.
+
+        Args:
+            entity: A name it answers to.
+            hops: How many relations to follow, 0 to 3; 0 gives what names the entity itself.
+            limit: How many items at most; all when left out.
+
+        Returns:
+            Messages, those that name the nearest entity first, then the newest first.
+
+        Raises:
+            NotFound: No visible entity answers to that name.
+        """
+        return cast("tuple[ItemAbout, ...]", self._do("items_about", entity=entity, hops=hops, limit=limit))
+
+    def sessions_behind(self, fact_id: str) -> tuple[SessionBehind, ...]:
+        """The conversations that a fact rests on: where it, or what it superseded, was said, and said again.
+
+        Raises:
+            NotFound: No visible fact of that id was known then.
+        """
+        return cast("tuple[SessionBehind, ...]", self._do("sessions_behind", fact_id=fact_id))
+
+    def usage_by_entity(self) -> tuple[EntityUsage, ...]:
+        """What the turns of this namespace cost in which each entity is named, and the tools called in them.
+
+        A turn that names several entities counts for each of them, so the sums say more than was spent.
+        """
+        return cast("tuple[EntityUsage, ...]", self._do("usage_by_entity"))
 
     def facts_written(self, session_id: str) -> tuple[WrittenFact, ...]:
         """What a conversation of this namespace wrote into memory: who approved it, and whether it still stands."""
@@ -467,6 +582,43 @@ class Memory(MemoryView):
     def add_episode(self, text: str, *, source: str | None = None, occurred_at: When | None = None) -> Episode:
         """Keep words verbatim as evidence; the same words from the same source are kept once."""
         return cast("Episode", self._do("add_episode", text=text, source=source, occurred_at=occurred_at))
+
+    def rename_session(self, session_id: str, to: str) -> None:
+        """Give a conversation of this namespace another id, wherever the file names it.
+
+        `DuckDBSession` objects made with the old id begin a conversation anew; make them with the new one. A call made
+        under the old id that is made again under the new one counts as another call.
+
+        Raises:
+            Conflict: There is a conversation of that id already; nothing was written.
+            NotFound: There is no such conversation.
+            SessionParked: A run of it is not over, which knows it by the old id; nothing was written.
+        """
+        self._do("rename_session", session_id=session_id, to=to)
+
+    def delete_session(self, session_id: str) -> DeletedSessions:
+        """Take a conversation of this namespace out of the file, with its branches and the saved states of its runs.
+
+        What it wrote into memory stays, without the words it came from. The rows are gone at once; their bytes may be
+        found in the file until DuckDB writes over them.
+
+        Raises:
+            NotFound: There is no such conversation.
+            SessionParked: A run of it is not over; resume or withdraw it first. Nothing was deleted.
+        """
+        return cast("DeletedSessions", self._do("delete_session", session_id=session_id))
+
+    def delete_old_sessions(self, before: When, *, dry_run: bool = False) -> DeletedSessions:
+        """Keep what is recent: take the conversations of this namespace out of the file that ended before a moment.
+
+        What was popped, cleared or replaced before then goes from the other conversations, too. One with a run that is
+        not over stays as it is.
+
+        Args:
+            before: The moment.
+            dry_run: Say what would go, and delete nothing.
+        """
+        return cast("DeletedSessions", self._do("delete_old_sessions", before=before, dry_run=dry_run))
 
     def close(self) -> None:
         """Give the handle back; the last one of the process checkpoints and lets go of the file. Harmless twice."""

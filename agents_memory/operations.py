@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agents_memory.approvals import arguments as of_approvals
-from agents_memory.approvals import claims, effects, parking, queue, runs, withdrawal
+from agents_memory.approvals import claims, effects, expiry, parking, queue, runs, withdrawal
 from agents_memory.errors import AgentsMemoryError, InvalidInput, NotFound
 from agents_memory.graph import arguments as of_graph
 from agents_memory.graph import entities, episodes, facts, provenance, reading, relations
@@ -25,9 +25,24 @@ from agents_memory.graph.scope import Scope
 from agents_memory.recall.arguments import Recall
 from agents_memory.recall.engine import recall
 from agents_memory.sessions import arguments as of_sessions
-from agents_memory.sessions import items as session_items
-from agents_memory.sessions import questions as session_questions
-from agents_memory.sessions import suffix as session_ends
+from agents_memory.sessions import branches, items, lifecycle, questions, suffix, turns
+from agents_memory.sessions import reading as session_reading
+from agents_memory.sessions.types import (
+    Branch,
+    DeletedSessions,
+    EntityUsage,
+    ItemAbout,
+    ItemInContext,
+    MentionedEntity,
+    SessionBehind,
+    SessionExport,
+    SessionItem,
+    SessionMention,
+    SessionSummary,
+    SessionTurn,
+    SessionUsage,
+    WrittenFact,
+)
 from agents_memory.store.database import Database
 from agents_memory.types import (
     About,
@@ -44,11 +59,7 @@ from agents_memory.types import (
     Provenance,
     RecallResult,
     Receipt,
-    SessionItem,
-    SessionMention,
-    SessionSummary,
     Trial,
-    WrittenFact,
 )
 
 
@@ -318,7 +329,7 @@ _SESSIONS = (
         arguments=of_sessions.AppendItems,
         result=tuple[str, ...],
         risk=Risk.INTERNAL,
-        handler=session_items.session_append,
+        handler=items.session_append,
     ),
     Operation(
         name="session_items",
@@ -326,15 +337,15 @@ _SESSIONS = (
         arguments=of_sessions.ReadItems,
         result=tuple[str, ...],
         risk=Risk.READ,
-        handler=session_items.session_items,
+        handler=items.session_items,
     ),
     Operation(
         name="session_suffix",
         description="Read the newest items of a conversation, each with its id.",
-        arguments=of_sessions.ReadItems,
+        arguments=of_sessions.NewestItems,
         result=tuple[tuple[str, str], ...],
         risk=Risk.READ,
-        handler=session_ends.session_suffix,
+        handler=suffix.session_suffix,
     ),
     Operation(
         name="session_replace_suffix",
@@ -342,15 +353,15 @@ _SESSIONS = (
         arguments=of_sessions.ReplaceSuffix,
         result=bool,
         risk=Risk.INTERNAL,
-        handler=session_ends.session_replace_suffix,
+        handler=suffix.session_replace_suffix,
     ),
     Operation(
         name="session_pop",
         description="Take the last item out of a conversation and read it.",
-        arguments=of_sessions.OneSession,
+        arguments=of_sessions.OneBranch,
         result=str | None,
         risk=Risk.INTERNAL,
-        handler=session_items.session_pop,
+        handler=items.session_pop,
     ),
     Operation(
         name="session_clear",
@@ -358,33 +369,166 @@ _SESSIONS = (
         arguments=of_sessions.OneSession,
         result=int,
         risk=Risk.INTERNAL,
-        handler=session_items.session_clear,
+        handler=items.session_clear,
+    ),
+    Operation(
+        name="add_usage",
+        description="Count what model calls cost with the newest turn of a conversation.",
+        arguments=of_sessions.SpendUsage,
+        result=None,
+        risk=Risk.INTERNAL,
+        handler=turns.add_usage,
+    ),
+    Operation(
+        name="create_branch",
+        description="Let a conversation take another way from before a turn; gives the name of the branch.",
+        arguments=of_sessions.NewBranch,
+        result=str,
+        risk=Risk.INTERNAL,
+        handler=branches.create_branch,
+    ),
+    Operation(
+        name="delete_branch",
+        description="End a branch of a conversation; gives how many items were said in it alone.",
+        arguments=of_sessions.OneBranch,
+        result=int,
+        risk=Risk.INTERNAL,
+        handler=branches.delete_branch,
+    ),
+    Operation(
+        name="list_branches",
+        description="List the branches of a conversation.",
+        arguments=of_sessions.OneSession,
+        result=tuple[Branch, ...],
+        risk=Risk.READ,
+        handler=branches.list_branches,
+    ),
+    Operation(
+        name="session_turns",
+        description="Read the turns of a conversation: what the user said, the tools called, and what it cost.",
+        arguments=of_sessions.OneBranch,
+        result=tuple[SessionTurn, ...],
+        risk=Risk.READ,
+        handler=turns.session_turns,
+    ),
+    Operation(
+        name="session_usage",
+        description="Read what the model calls of a conversation cost, in all of its branches.",
+        arguments=of_sessions.OneSession,
+        result=SessionUsage,
+        risk=Risk.READ,
+        handler=turns.session_usage,
     ),
     Operation(
         name="read_session",
-        description="Read a conversation, or its last turns: who said what, and when.",
-        arguments=of_sessions.ReadTurns,
+        description="Read a conversation, its last turns, or a page of it: who said what, and when.",
+        arguments=of_sessions.ReadPage,
         result=tuple[SessionItem, ...],
         risk=Risk.READ,
-        handler=session_questions.read_session,
+        handler=session_reading.read_session,
         tool_parameters=("session_id", "turns"),
+    ),
+    Operation(
+        name="get_item",
+        description="Read one item of a conversation with what was said around it.",
+        arguments=of_sessions.OneItem,
+        result=ItemInContext,
+        risk=Risk.READ,
+        handler=session_reading.get_item,
+        tool_parameters=("item_id", "around"),
+    ),
+    Operation(
+        name="thread",
+        description="Read a conversation together with those that it continues, oldest first.",
+        arguments=of_sessions.OneSession,
+        result=tuple[SessionItem, ...],
+        risk=Risk.READ,
+        handler=session_reading.thread,
+        tool_parameters=("session_id",),
     ),
     Operation(
         name="sessions",
         description="List the conversations: how long each is, and when it took place.",
-        arguments=of_graph.NoArguments,
+        arguments=of_sessions.ListSessions,
         result=tuple[SessionSummary, ...],
         risk=Risk.READ,
-        handler=session_questions.sessions,
+        handler=session_reading.sessions,
+    ),
+    Operation(
+        name="rename_session",
+        description="Give a conversation another id.",
+        arguments=of_sessions.RenameSession,
+        result=None,
+        risk=Risk.INTERNAL,
+        handler=lifecycle.rename_session,
+    ),
+    Operation(
+        name="delete_session",
+        description="Take a conversation out of the file.",
+        arguments=of_sessions.OneSession,
+        result=DeletedSessions,
+        risk=Risk.INTERNAL,
+        handler=lifecycle.delete_session,
+    ),
+    Operation(
+        name="delete_old_sessions",
+        description="Delete the conversations that ended before a moment, and what was taken away by then.",
+        arguments=of_sessions.DeleteOld,
+        result=DeletedSessions,
+        risk=Risk.INTERNAL,
+        handler=lifecycle.delete_old_sessions,
+    ),
+    Operation(
+        name="export_session",
+        description="Read all that the file holds of a conversation.",
+        arguments=of_sessions.OneSession,
+        result=SessionExport,
+        risk=Risk.READ,
+        handler=lifecycle.export_session,
+    ),
+    Operation(
+        name="entities_mentioned",
+        description="Find the people, projects and things that a conversation mentions, by any of their names.",
+        arguments=of_sessions.OneSession,
+        result=tuple[MentionedEntity, ...],
+        risk=Risk.READ,
+        handler=questions.entities_mentioned,
+        tool_parameters=("session_id",),
     ),
     Operation(
         name="sessions_mentioning",
         description="Find the conversations in which a person, project or thing is mentioned by any of its names.",
-        arguments=of_sessions.MentionedEntity,
+        arguments=of_sessions.NamedEntity,
         result=tuple[SessionMention, ...],
         risk=Risk.READ,
-        handler=session_questions.sessions_mentioning,
+        handler=questions.sessions_mentioning,
         tool_parameters=("entity",),
+    ),
+    Operation(
+        name="items_about",
+        description="Find what was said about a person, project or thing, or about what relations tie to it.",
+        arguments=of_sessions.ItemsAbout,
+        result=tuple[ItemAbout, ...],
+        risk=Risk.READ,
+        handler=questions.items_about,
+        tool_parameters=("entity", "hops", "limit"),
+    ),
+    Operation(
+        name="sessions_behind",
+        description="Read which conversations a fact rests on: where it was said, and said again.",
+        arguments=of_graph.OneFact,
+        result=tuple[SessionBehind, ...],
+        risk=Risk.READ,
+        handler=questions.sessions_behind,
+        tool_parameters=("fact_id",),
+    ),
+    Operation(
+        name="usage_by_entity",
+        description="Read what the turns cost in which each person, project or thing is named.",
+        arguments=of_graph.NoArguments,
+        result=tuple[EntityUsage, ...],
+        risk=Risk.READ,
+        handler=questions.usage_by_entity,
     ),
     Operation(
         name="facts_written",
@@ -392,7 +536,7 @@ _SESSIONS = (
         arguments=of_sessions.OneSession,
         result=tuple[WrittenFact, ...],
         risk=Risk.READ,
-        handler=session_questions.facts_written,
+        handler=questions.facts_written,
         tool_parameters=("session_id",),
     ),
 )
@@ -447,6 +591,14 @@ _APPROVALS = (
         handler=queue.written,
     ),
     Operation(
+        name="check_pending",
+        description="List the approval requests that wait, each tried again: what it would change now, and if stale.",
+        arguments=of_graph.NoArguments,
+        result=tuple[ApprovalRequest, ...],
+        risk=Risk.READ,
+        handler=partial(queue.check_pending, operation_named),
+    ),
+    Operation(
         name="show_request",
         description="Read an approval request: what it would change now, and the words it comes from.",
         arguments=of_approvals.OneRequest,
@@ -487,6 +639,14 @@ _APPROVALS = (
         handler=withdrawal.withdraw,
     ),
     Operation(
+        name="expire",
+        description="Let the requests whose time is over stop waiting, or before its time a request or a run's.",
+        arguments=of_approvals.Expire,
+        result=tuple[ApprovalRequest, ...],
+        risk=Risk.DECIDE,
+        handler=expiry.expire,
+    ),
+    Operation(
         name="get_run",
         description="Read where a parked run stands.",
         arguments=of_approvals.OneRun,
@@ -501,6 +661,14 @@ _APPROVALS = (
         result=tuple[ParkedRun, ...],
         risk=Risk.READ,
         handler=runs.list_runs,
+    ),
+    Operation(
+        name="runs_to_resume",
+        description="List the runs that it is time to resume: ready, lost with their process, or failed and due again.",
+        arguments=of_graph.NoArguments,
+        result=tuple[ParkedRun, ...],
+        risk=Risk.READ,
+        handler=claims.runs_to_resume,
     ),
     Operation(
         name="claim_run",

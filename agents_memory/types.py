@@ -61,6 +61,10 @@ Triple = tuple[str, str, str]
 """A relation as people say it: (source, predicate, target), all names."""
 
 
+MAIN = "main"
+"""The branch that every conversation begins with."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """Who asks, from where, and as of when: what travels with every call.
@@ -71,6 +75,7 @@ class Caller:
         valid_at: The moment in the world that is asked about; None is now.
         known_at: The moment of belief that is asked about; None is now.
         session_id: The conversation that a write comes from.
+        branch: The branch of that conversation.
         item_id: The session item that holds the words a write comes from, such as `i12`.
         run_id: The parked run that a write belongs to, such as `n5`.
         call_id: The model's call that a write belongs to.
@@ -82,6 +87,7 @@ class Caller:
     valid_at: datetime | None = None
     known_at: datetime | None = None
     session_id: str | None = None
+    branch: str = MAIN
     item_id: str | None = None
     run_id: str | None = None
     call_id: str | None = None
@@ -398,31 +404,6 @@ class RecallResult:
     explanation: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionItem:
-    """One stored item of a conversation.
-
-    Attributes:
-        id: Such as `i12`; grows with time across the whole file.
-        session_id: The conversation.
-        item_json: The item exactly as it was given, as JSON.
-        type: The item's type; `message` when it names none.
-        role: The speaker of a message.
-        turn: 1 for what the first user item began; 0 before it.
-        text: The words in it, if any.
-        added_at: When it was stored.
-    """
-
-    id: str
-    session_id: str
-    item_json: str
-    type: str
-    role: str | None
-    turn: int
-    text: str | None
-    added_at: datetime
-
-
 class RequestStatus(StrEnum):
     """The states of an approval request."""
 
@@ -483,7 +464,7 @@ class Decision:
 
     Attributes:
         decision: `approve`, `reject`, `edit`, `withdraw`, `expire` or `acknowledge`.
-        decided_by: The reviewer.
+        decided_by: The reviewer; `agents_memory` where nobody had to be asked.
         decided_at: When.
         reason: Why, as the reviewer said; the model is told.
         arguments: The arguments after an edit, as JSON.
@@ -552,6 +533,7 @@ class ParkedRun:
         namespace: The namespace of its memory.
         status: Where it stands.
         session_id: The conversation it belongs to.
+        branch: The branch of it.
         starting_agent: The agent to resume it with.
         current_agent: The agent whose turn it was.
         revision: 1 when first parked; one more each time a resume stops again.
@@ -560,6 +542,7 @@ class ParkedRun:
         requests: The ids of the requests of this revision.
         result: The final output, once finished.
         error: The kind of failure, once failed.
+        failures: How often in a row resuming this revision failed, or was lost with its process.
     """
 
     id: str
@@ -574,6 +557,31 @@ class ParkedRun:
     requests: tuple[str, ...]
     result: str | None = None
     error: str | None = None
+    branch: str = MAIN
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParkedNotice:
+    """What `RunStateStore`'s `on_parked` is told: ids and names, never what a call would write.
+
+    Attributes:
+        run_id: The run, such as `n5`.
+        namespace: The namespace of its memory.
+        session_id: The conversation it belongs to.
+        status: `parked`, or `ready` when none of its calls could work, so that nobody has to be asked.
+        revision: 1 when first parked; one more each time a resume stops again.
+        requests: The ids of its requests, in the order of the calls.
+        tools: The tools that were called, in the same order.
+    """
+
+    run_id: str
+    namespace: str
+    session_id: str | None
+    status: RunStatus
+    revision: int
+    requests: tuple[str, ...]
+    tools: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -687,87 +695,3 @@ class Performed:
     reviewed_by: str | None = None
     reason: str | None = None
     edits: tuple[Edit, ...] = ()
-
-
-class FactStatus(StrEnum):
-    """What has become of a statement that was written once."""
-
-    CURRENT = "current"
-    UPCOMING = "upcoming"
-    ENDED = "ended"
-    SUPERSEDED = "superseded"
-    CORRECTED = "corrected"
-    FORGOTTEN = "forgotten"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSummary:
-    """A conversation at a glance.
-
-    Attributes:
-        session_id: The conversation.
-        items: How many items it holds.
-        turns: How many of them are a user's.
-        created_at: When its first item was ever stored.
-        first_at: When the oldest item that it holds was stored; None when it holds none.
-        last_at: When the newest one was.
-    """
-
-    session_id: str
-    items: int
-    turns: int
-    created_at: datetime
-    first_at: datetime | None
-    last_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionMention:
-    """A conversation in which an entity was mentioned.
-
-    Attributes:
-        session_id: The conversation.
-        items: How many of its messages name the entity.
-        first_item: The oldest of them, such as `i3`.
-        first_at: When that was stored.
-        last_item: The newest of them.
-        last_at: When that was stored.
-    """
-
-    session_id: str
-    items: int
-    first_item: str
-    first_at: datetime
-    last_item: str
-    last_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenFact:
-    """What a conversation wrote into memory, and what has become of it.
-
-    Attributes:
-        fact_id: Such as `f12`.
-        content: What was written.
-        change: `created`, or `corrected` when it took the place of what the fact said before.
-        written_at: When.
-        status: Whether it still stands.
-        item_id: The session item whose words it comes from, such as `i3`.
-        call_id: The model's call that wrote it.
-        run_id: The parked run it belonged to, such as `n5`.
-        request_id: The approval request that carried it, such as `a9`.
-        decision: `approve` or `edit`: what the reviewer decided; None when nobody was asked.
-        approved_by: The reviewer.
-    """
-
-    fact_id: str
-    content: str
-    change: str
-    written_at: datetime
-    status: FactStatus
-    item_id: str | None = None
-    call_id: str | None = None
-    run_id: str | None = None
-    request_id: str | None = None
-    decision: str | None = None
-    approved_by: str | None = None

@@ -8,7 +8,7 @@ from pydantic import Base64Bytes, BeforeValidator, Field
 
 from agents_memory._ids import IdKind, to_number
 from agents_memory.graph.arguments import Arguments, Content, Moment, Name, RequestId, RunId, Text
-from agents_memory.types import Choice, RunStatus
+from agents_memory.types import MAIN, Choice, RunStatus
 
 LeaseSeconds = Annotated[float, Field(gt=0, le=86_400)]
 Approvals = Annotated[int, Field(ge=1, le=9, strict=True)]
@@ -37,6 +37,7 @@ class Perform(TryCall):
 
     call_id: Text = Field(description="The model's id of the call.")
     session_id: Text | None = Field(default=None, description="The conversation.")
+    branch: Text = Field(default=MAIN, description="Its branch.")
     approved: bool = Field(strict=True, description="Whether the policy or a person lets it run.")
     fence: Fence | None = Field(default=None, description="The token of the claim under which it runs.")
     review: bool = Field(default=False, strict=True, description="Whether a person is to look at it afterwards.")
@@ -78,6 +79,7 @@ class ParkRun(StoppedRun):
 
     starting_agent: Name = Field(description="The agent to resume it with.")
     session_id: Text | None = Field(default=None, description="The conversation.")
+    branch: Text = Field(default=MAIN, description="Its branch.")
     session_is_ours: bool = Field(default=False, strict=True, description="Whether it is kept in this file.")
     by: Text | None = Field(default=None, description="Who parks it.")
     approvals: Approvals = Field(default=1, description="How many people must approve each request.")
@@ -133,6 +135,15 @@ class Withdraw(Arguments):
     id: RequestOrRunId = Field(description="The request, such as a9, or the whole run, such as n5.")
     by: Content = Field(description="Who withdraws it.")
     reason: Content | None = Field(default=None, description="Why; the conversation is told.")
+
+
+class Expire(Arguments):
+    """Expire what is due, or what is named."""
+
+    id: RequestOrRunId | None = Field(
+        default=None, description="A request, such as a9, or a run, such as n5, before its time; what is due otherwise."
+    )
+    by: Content | None = Field(default=None, description="Who expires it before its time.")
 
 
 class OneRun(Arguments):

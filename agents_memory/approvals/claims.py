@@ -10,7 +10,7 @@ import base64
 import os
 import socket
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from agents_memory._ids import IdKind, to_text
@@ -21,14 +21,27 @@ from agents_memory.approvals.rows import decisions_by_request, one_run, run_from
 from agents_memory.approvals.rules import counting
 from agents_memory.approvals.runs import last_item, take_back
 from agents_memory.errors import InvalidTransition, Undecided
+from agents_memory.graph.arguments import NoArguments
 from agents_memory.graph.scope import Scope
 from agents_memory.store.database import Transaction
 from agents_memory.store.values import Row
-from agents_memory.types import Claim, RequestStatus, RunStatus, Verdict
+from agents_memory.types import Claim, ParkedRun, RequestStatus, RunStatus, Verdict
+
+RETRY_WAITS_S: Final = (30, 120, 480)
+"""Seconds after each failure in a row until a run is tried again; after one more failure it is a person's."""
 
 _REJECTED: Final = "A reviewer rejected this call. Nothing was written."
 _WITHDRAWN: Final = "This call was withdrawn. Nothing was written."
 _EXPIRED: Final = "This call expired before anybody approved it. Nothing was written."
+
+
+def runs_to_resume(scope: Scope, _arguments: NoArguments) -> tuple[ParkedRun, ...]:
+    """The runs that it is time to resume, oldest first: ready, lost with their process, or failed and due again."""
+    expire_due(scope)
+    now = scope.database.now()
+    begun = [RunStatus.READY, RunStatus.RESUMING, RunStatus.FAILED]
+    rows = scope.database.rows("runs_of", namespace=scope.namespace, run_id=None, statuses=begun)
+    return tuple(run_from_row(row) for row in rows if _is_due(row, now))
 
 
 def claim_run(scope: Scope, arguments: ClaimRun) -> Claim:
@@ -68,7 +81,7 @@ def _check_decided(run: Row, requests: Sequence[Row], *, partial: bool) -> None:
 def _check_claimable(tx: Transaction, run: Row, requests: Sequence[Row]) -> list[str]:
     """Refuse a run that cannot be resumed now; otherwise the tools of its calls whose outcome nobody knows."""
     run_id, status = to_text(IdKind.RUN, run["run_id"]), RunStatus(run["status"])
-    if status is RunStatus.RESUMING and not _is_lost(run, tx):
+    if status is RunStatus.RESUMING and not _is_lost(run, tx.now):
         raise InvalidTransition(
             f"{run_id} is being resumed by {run['lease_owner']} until {run['lease_until']:%H:%M:%S} UTC. Wait for it.",
             run_id=run_id,
@@ -165,8 +178,19 @@ def _verdict(row: Row, decisions: Sequence[Row]) -> Verdict:
     )
 
 
-def _is_lost(run: Row, tx: Transaction) -> bool:
-    if run["lease_until"] <= tx.now:
+def _is_due(run: Row, now: datetime) -> bool:
+    if run["is_waiting"]:  # it was resumed with a part of the decisions, and that was lost or failed
+        return False
+    if run["status"] == RunStatus.READY:
+        return True
+    if run["status"] == RunStatus.RESUMING:
+        return _is_lost(run, now)
+    failures: int = run["failures"]
+    return failures <= len(RETRY_WAITS_S) and run["updated_at"] + timedelta(seconds=RETRY_WAITS_S[failures - 1]) <= now
+
+
+def _is_lost(run: Row, now: datetime) -> bool:
+    if run["lease_until"] <= now:
         return True
     host, pid, _ = (run["lease_owner"] or "").rsplit(":", 2)
     return host == socket.gethostname() and not _is_alive(int(pid))

@@ -18,6 +18,7 @@ from agents_memory.approvals import preview, runs
 from agents_memory.approvals.arguments import Perform, TryCall
 from agents_memory.approvals.calls import Verb, Verbs, canonical, checked, digest_of, given, readable
 from agents_memory.approvals.moves import before_request
+from agents_memory.approvals.rows import within
 from agents_memory.errors import InvalidTransition, StaleRequest, WrongNamespace
 from agents_memory.graph.rows import optional_id
 from agents_memory.graph.scope import Scope
@@ -73,6 +74,7 @@ class _Call:
     digest: str
     call_id: str
     session_id: str | None
+    branch: str
     run_id: int | None
     fence: int | None
     approved: bool
@@ -82,23 +84,24 @@ class _Call:
     @property
     def key(self) -> str:
         """The name of the effect of a call that no request stands for."""
-        return (
-            f"call:{digest_of(json.dumps([self.session_id, self.run_id, self.call_id, self.operation, self.digest]))}"
-        )
+        what = [self.session_id, self.branch, self.run_id, self.call_id, self.operation, self.digest]
+        return f"call:{digest_of(json.dumps(what))}"
 
 
 def _call_of(scope: Scope, tx: Transaction, verb: Verb, arguments: Perform) -> _Call:
     run_id = None if arguments.run_id is None else to_number(IdKind.RUN, arguments.run_id)
-    session_id = arguments.session_id
+    session_id, branch = arguments.session_id, arguments.branch
     if run_id is not None:
         run = runs.held(scope, tx, run_id, arguments.fence)
-        session_id = session_id or run["session_id"]
+        if session_id is None:
+            session_id, branch = run["session_id"], run["branch"]
     return _Call(
         operation=verb.name,
         arguments=given(arguments.arguments),
         digest=digest_of(canonical(arguments.arguments)),
         call_id=arguments.call_id,
         session_id=session_id,
+        branch=branch,
         run_id=run_id,
         fence=arguments.fence,
         approved=arguments.approved,
@@ -110,7 +113,8 @@ def _call_of(scope: Scope, tx: Transaction, verb: Verb, arguments: Perform) -> _
 def _request_of(scope: Scope, tx: Transaction, call: _Call) -> Row | None:
     what = {"call_id": call.call_id, "operation": call.operation, "arguments_digest": call.digest}
     if call.run_id is None:
-        return tx.one_or_none("request_of_call", namespace=scope.namespace, session_id=call.session_id, **what)
+        where = {"namespace": scope.namespace, "session_id": call.session_id, "branch": call.branch}
+        return tx.one_or_none("request_of_call", **where, **what)
     request = tx.one_or_none("request_of_run_call", run_id=call.run_id, **what)
     if request is not None and request["namespace"] != scope.namespace:
         raise WrongNamespace(
@@ -167,7 +171,7 @@ def _perform_free(scope: Scope, tx: Transaction, verb: Verb, call: _Call) -> Per
         return Performed(operation=verb.name, result=json.loads(effect["receipt"]), repeated=True)
     if not call.approved:
         raise InvalidTransition(f"This {verb.name} needs approval first. Nothing was written.")
-    item_id = _latest_words(scope, call.session_id)
+    item_id = _latest_words(scope, call)
     request_id = tx.new_id(IdKind.REQUEST) if call.review else None
     result = verb.handler(_writer(scope, call, item_id, request_id), checked(verb, call.arguments))
     _record(scope, tx, call, call.key, request_id, verb.dump(result))
@@ -272,6 +276,7 @@ def _writer(scope: Scope, call: _Call, item_id: int | None, request_id: int | No
     caller = replace(
         scope.caller,
         session_id=call.session_id,
+        branch=call.branch,
         item_id=optional_id(IdKind.ITEM, item_id),
         run_id=optional_id(IdKind.RUN, call.run_id),
         call_id=call.call_id,
@@ -280,8 +285,8 @@ def _writer(scope: Scope, call: _Call, item_id: int | None, request_id: int | No
     return replace(scope, caller=caller)
 
 
-def _latest_words(scope: Scope, session_id: str | None) -> int | None:
-    if session_id is None:
+def _latest_words(scope: Scope, call: _Call) -> int | None:
+    if call.session_id is None:
         return None
-    latest = items.latest_user_item(scope, session_id)
+    latest = items.latest_user_item(within(scope, scope.namespace, call.session_id, call.branch), call.session_id)
     return None if latest is None else latest[0]

@@ -47,7 +47,8 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
     parked_by = arguments.by or scope.caller.writer
     check_requester([parked_by], not_by_requester=arguments.not_by_requester)
     asked = [_asked(verbs, scope, call, arguments.session_id) for call in arguments.calls]
-    words = _words(scope, arguments.session_id) if arguments.session_is_ours else None
+    spoken_in = within(scope, scope.namespace, arguments.session_id, arguments.branch)
+    words = _words(spoken_in, arguments.session_id) if arguments.session_is_ours else None
     with scope.database.transaction() as tx:
         scope.writing(tx)
         again = tx.one_or_none(
@@ -62,6 +63,7 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
             run_id=run_id,
             namespace=scope.namespace,
             session_id=arguments.session_id,
+            branch=arguments.branch,
             session_is_ours=arguments.session_is_ours,
             starting_agent=arguments.starting_agent,
             current_agent=arguments.current_agent,
@@ -86,7 +88,7 @@ def repark_run(verbs: Verbs, scope: Scope, arguments: ReparkRun) -> ParkedRun:
     """
     run_id = to_number(IdKind.RUN, arguments.run_id)
     before = one_run(scope, arguments.run_id)
-    inner = within(scope, before["namespace"])
+    inner = within(scope, before["namespace"], branch=before["branch"])
     carried = _carried(scope, before, arguments)
     calls = [call for call in arguments.calls if _identity(call) not in carried]
     asked = [_asked(verbs, inner, call, before["session_id"]) for call in calls]

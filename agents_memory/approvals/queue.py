@@ -16,7 +16,14 @@ from agents_memory.approvals import preview
 from agents_memory.approvals.arguments import Acknowledge, Decide, OneRequest
 from agents_memory.approvals.calls import Verbs, checked, read, readable
 from agents_memory.approvals.moves import before_request
-from agents_memory.approvals.rows import find_requests, one_request, request_from_row, requests_from, within
+from agents_memory.approvals.rows import (
+    decisions_by_request,
+    find_requests,
+    one_request,
+    request_from_row,
+    requests_from,
+    within,
+)
 from agents_memory.approvals.rules import check_decider, check_second, counting
 from agents_memory.errors import AlreadyDecided, InvalidInput, InvalidTransition, StaleRequest
 from agents_memory.graph import audit
@@ -34,6 +41,14 @@ def pending(scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...
     """The requests that wait, oldest first."""
     expire_due(scope)
     return requests_from(scope, find_requests(scope, status=RequestStatus.PENDING))
+
+
+def check_pending(verbs: Verbs, scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:
+    """The requests that wait, each with what it would do now; each is tried, which costs several statements."""
+    expire_due(scope)
+    rows = find_requests(scope, status=RequestStatus.PENDING)
+    decided = decisions_by_request(scope.database.rows("decisions_of", request_ids=[row["request_id"] for row in rows]))
+    return tuple(_tried_now(verbs, scope, row, decided[row["request_id"]]) for row in rows)
 
 
 def written(scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:
@@ -74,9 +89,7 @@ def show_request(verbs: Verbs, scope: Scope, arguments: OneRequest) -> ApprovalR
     decisions = scope.database.rows("decisions_of", request_ids=[row["request_id"]])
     if row["status"] != RequestStatus.PENDING:
         return request_from_row(row, decisions)
-    fresh = _preview_now(verbs, scope, row)
-    request = request_from_row(row, decisions, fresh.digest)
-    return replace(request, preview=fresh, stale=fresh.digest != row["preview_digest"])
+    return _tried_now(verbs, scope, row, decisions)
 
 
 def request_history(scope: Scope, arguments: OneRequest) -> tuple[Decision, ...]:
@@ -85,6 +98,7 @@ def request_history(scope: Scope, arguments: OneRequest) -> tuple[Decision, ...]
     Raises:
         NotFound: There is no such request here or below.
     """
+    expire_due(scope)
     return requests_from(scope, [one_request(scope, arguments.request_id)])[0].decisions
 
 
@@ -134,14 +148,15 @@ def _check_seen(row: Row, arguments: Decide, seen: Preview) -> None:
     )
 
 
-def expire_due(scope: Scope) -> None:
-    """Let the requests whose time is over expire; one statement when there are none."""
+def expire_due(scope: Scope) -> list[Row]:
+    """Let the requests whose time is over expire, and return them; one statement when there are none."""
     if not scope.database.rows("due_requests", now=scope.database.now()):
-        return
+        return []
     with scope.database.transaction() as tx:
         due = tx.rows("due_requests", now=tx.now)
         decide_by_ourselves(tx, due, RequestStatus.EXPIRED, "expire", ["It expired before anybody decided."] * len(due))
         tx.run("decided_runs", run_ids=[row["run_id"] for row in due if row["run_id"] is not None], now=tx.now)
+    return due
 
 
 def decide_by_ourselves(
@@ -226,6 +241,12 @@ def _final_arguments(verbs: Verbs, row: Row, arguments: Decide) -> str | None:
         )
     checked(preview.tool_verb(verbs, row["operation"]), arguments.arguments)
     return readable(arguments.arguments)
+
+
+def _tried_now(verbs: Verbs, scope: Scope, row: Row, decisions: Sequence[Row]) -> ApprovalRequest:
+    fresh = _preview_now(verbs, scope, row)
+    request = request_from_row(row, decisions, fresh.digest)
+    return replace(request, preview=fresh, stale=fresh.digest != row["preview_digest"])
 
 
 def _preview_now(verbs: Verbs, scope: Scope, row: Row) -> Preview:

@@ -13,15 +13,19 @@ from agents_memory.errors import NotFound
 from agents_memory.graph.rows import optional_id
 from agents_memory.graph.scope import Scope
 from agents_memory.store.values import Row
-from agents_memory.types import ApprovalRequest, Decision, ParkedRun, RequestStatus, RunStatus
+from agents_memory.types import MAIN, ApprovalRequest, Decision, ParkedRun, RequestStatus, RunStatus
 
 
 def find_requests(
-    scope: Scope, *, request_id: int | None = None, run_id: int | None = None, status: RequestStatus | None = None
+    scope: Scope,
+    *,
+    request_ids: Sequence[int] | None = None,
+    run_id: int | None = None,
+    status: RequestStatus | None = None,
 ) -> list[Row]:
     """The requests of the handle's namespace and below, oldest first."""
     return scope.database.rows(
-        "requests_of", namespace=scope.namespace, request_id=request_id, run_id=run_id, status=status
+        "requests_of", namespace=scope.namespace, request_ids=request_ids, run_id=run_id, status=status
     )
 
 
@@ -31,7 +35,7 @@ def one_request(scope: Scope, request_id: str) -> Row:
     Raises:
         NotFound: There is none of that id there.
     """
-    rows = find_requests(scope, request_id=to_number(IdKind.REQUEST, request_id))
+    rows = find_requests(scope, request_ids=[to_number(IdKind.REQUEST, request_id)])
     if not rows:
         raise NotFound(
             f"There is no approval request {request_id} in {scope.namespace!r} or below.", request_id=request_id
@@ -45,15 +49,18 @@ def one_run(scope: Scope, run_id: str) -> Row:
     Raises:
         NotFound: There is none of that id there.
     """
-    rows = scope.database.rows("runs_of", namespace=scope.namespace, run_id=to_number(IdKind.RUN, run_id), status=None)
+    rows = scope.database.rows(
+        "runs_of", namespace=scope.namespace, run_id=to_number(IdKind.RUN, run_id), statuses=None
+    )
     if not rows:
         raise NotFound(f"There is no parked run {run_id} in {scope.namespace!r} or below.", run_id=run_id)
     return rows[0]
 
 
-def within(scope: Scope, namespace: str, session_id: str | None = None) -> Scope:
-    """The scope as it is for what belongs to a namespace below."""
-    return replace(scope, caller=replace(scope.caller, namespace=namespace, session_id=session_id))
+def within(scope: Scope, namespace: str, session_id: str | None = None, branch: str = MAIN) -> Scope:
+    """The scope as it is for what belongs to a namespace below, and to a conversation there."""
+    caller = replace(scope.caller, namespace=namespace, session_id=session_id, branch=branch)
+    return replace(scope, caller=caller)
 
 
 def requests_from(scope: Scope, rows: Sequence[Row]) -> tuple[ApprovalRequest, ...]:
@@ -119,6 +126,7 @@ def run_from_row(row: Row) -> ParkedRun:
         namespace=row["namespace"],
         status=RunStatus(row["status"]),
         session_id=row["session_id"],
+        branch=row["branch"],
         starting_agent=row["starting_agent"],
         current_agent=row["current_agent"],
         revision=row["revision"],
@@ -127,4 +135,5 @@ def run_from_row(row: Row) -> ParkedRun:
         requests=tuple(to_text(IdKind.REQUEST, number) for number in row["requests"] or ()),
         result=row["result"],
         error=row["error"],
+        failures=row["failures"],
     )

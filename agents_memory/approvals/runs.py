@@ -27,6 +27,7 @@ from agents_memory.errors import LeaseLost, NotFound
 from agents_memory.graph import audit
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions import items
+from agents_memory.sessions.live import Key
 from agents_memory.store.database import Transaction
 from agents_memory.store.values import Row
 from agents_memory.types import ParkedRun, RequestStatus, RunStatus
@@ -48,7 +49,8 @@ def get_run(scope: Scope, arguments: OneRun) -> ParkedRun:
 def list_runs(scope: Scope, arguments: ListRuns) -> tuple[ParkedRun, ...]:
     """The runs of the handle's namespace and below, oldest first."""
     expire_due(scope)
-    rows = scope.database.rows("runs_of", namespace=scope.namespace, run_id=None, status=arguments.status)
+    statuses = None if arguments.status is None else [arguments.status]
+    rows = scope.database.rows("runs_of", namespace=scope.namespace, run_id=None, statuses=statuses)
     return tuple(map(run_from_row, rows))
 
 
@@ -203,20 +205,15 @@ def settle_requests(tx: Transaction, run: Row) -> None:
 def take_back(tx: Transaction, run: Row) -> None:
     """Take out of the conversation what the attempt added to it since its revision was claimed, or its checkpoint."""
     if run["session_is_ours"] and run["watermark"] is not None:
-        items.remove_after(
-            tx,
-            namespace=run["namespace"],
-            session_id=run["session_id"],
-            run_id=run["run_id"],
-            watermark=run["watermark"],
-        )
+        key = Key(run["namespace"], run["session_id"], run["branch"])
+        items.remove_after(tx, key, run_id=run["run_id"], watermark=run["watermark"])
 
 
 def last_item(scope: Scope, run: Row) -> int:
     """The newest item of the run's conversation; 0 when it is not kept here."""
     if not run["session_is_ours"]:
         return 0
-    return items.last_item_id(within(scope, run["namespace"]), run["session_id"])
+    return items.last_item_id(within(scope, run["namespace"], branch=run["branch"]), run["session_id"])
 
 
 def _leave(tx: Transaction, run: Row, status: RunStatus, **outcome: Any) -> None:

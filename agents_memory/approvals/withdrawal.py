@@ -85,7 +85,7 @@ def _make_whole(scope: Scope, tx: Transaction, run: Row, requests: list[Row], re
         return
     take_back(tx, run)
     answer_calls(
-        within(scope, run["namespace"], run["session_id"]),
+        within(scope, run["namespace"], run["session_id"], run["branch"]),
         run["session_id"],
         run_id=to_text(IdKind.RUN, run["run_id"]),
         asked_for=[row["call_id"] for row in requests],

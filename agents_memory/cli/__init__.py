@@ -1,4 +1,4 @@
-"""The command line: a rendering of the catalogue, without the Agents SDK.
+"""The command line: a rendering of the catalogue, without the Agents SDK, which `worker` alone imports when it runs.
 
 Commands translate and print; what they do is an operation of `agents_memory.operations`.
 """
@@ -10,6 +10,7 @@ import typer
 from agents_memory.cli import approvals, reading
 from agents_memory.cli.demo import demo
 from agents_memory.cli.output import reporting_errors
+from agents_memory.cli.worker import worker
 
 app = typer.Typer(
     name="agents-memory",
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.add_typer(approvals.app, name="approvals")
 app.command("demo")(demo)
+app.command("worker")(worker)
 reading.add_to(app)
 
 

@@ -1,4 +1,4 @@
-"""The commands of the approval queue: list, show, decide, withdraw. None of them imports the Agents SDK."""
+"""The commands of the approval queue: list, show, decide, withdraw, expire, history. None imports the Agents SDK."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from agents_memory.cli.output import (
     age,
     clean,
     console,
+    day,
     opened,
     print_fields,
     print_json,
@@ -43,6 +44,8 @@ PreviewOption = Annotated[
     ),
 ]
 
+_ONLY_SOME = {"expires", "mark", "approvals"}
+
 
 @app.command("list")
 def list_requests(
@@ -50,24 +53,26 @@ def list_requests(
     written: Annotated[
         bool, typer.Option("--written", help="List what was written without asking and waits for a look.")
     ] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Try each request again and mark the STALE ones; costs a few statements each."),
+    ] = False,
     namespace: QueueOption = WHOLE_FILE,
     as_json: JsonOption = False,
 ) -> None:
-    """List the requests that wait, oldest first."""
-    operation = "written" if written else "pending"
+    """List the requests that wait, oldest first, and when they expire."""
+    if written and check:
+        raise InvalidInput("What was written already cannot be tried again. Use --written or --check.")
+    operation = "written" if written else "check_pending" if check else "pending"
     with opened(memory, namespace) as handle:
         waiting = handle.call(operation)
     if as_json:
         print_json(operation, waiting)
         return
-    console.print(header(waiting, "a look" if written else "a decision"))
+    stale = f", {sum(request.stale for request in waiting)} STALE" if check and waiting else ""
+    console.print(header(waiting, "a look" if written else "a decision") + stale)
     if waiting:
-        columns: tuple[str, ...] = ("id", "age", "run", "session", "agent", "tool", "what")
-        rows = [_list_row(request) for request in waiting]
-        if any(request.approvals_needed > 1 for request in waiting):
-            columns = (*columns, "approvals")
-            rows = [(*row, _agreed(request)) for row, request in zip(rows, waiting, strict=True)]
-        print_table(columns, rows)
+        _print_list(waiting)
 
 
 @app.command()
@@ -160,6 +165,51 @@ def withdraw(
 
 
 @app.command()
+def expire(
+    memory: MemoryOption,
+    request_or_run_id: Annotated[
+        str | None,
+        typer.Argument(metavar="ID", help="A request, such as a9, or a run, such as n5, before its time."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Who expires the one named; your login name when left out.")
+    ] = None,
+    namespace: QueueOption = WHOLE_FILE,
+    as_json: JsonOption = False,
+) -> None:
+    """Let the requests whose time is over stop waiting, or one that is named; their runs go on when resumed."""
+    asked = {"id": request_or_run_id, "by": (by or _login()) if request_or_run_id is not None else None}
+    with opened(memory, namespace) as handle:
+        expired = handle.call("expire", given(asked))
+    if as_json:
+        print_json("expire", expired)
+        return
+    if not expired:
+        console.print("Nothing is due.")
+    for request in expired:
+        _say(request, as_json=False)
+
+
+@app.command()
+def history(
+    request_id: RequestArgument, memory: MemoryOption, namespace: QueueOption = WHOLE_FILE, as_json: JsonOption = False
+) -> None:
+    """Show what was decided about a request: who, what, when and why."""
+    with opened(memory, namespace) as handle:
+        decisions = handle.call("request_history", {"request_id": request_id})
+    if as_json:
+        print_json("request_history", decisions)
+        return
+    if not decisions:
+        console.print(f"Nothing was decided about {request_id} yet.")
+        return
+    rows = [
+        (day(one.decided_at), one.decision, one.decided_by, one.reason or "", one.arguments or "") for one in decisions
+    ]
+    print_table(("when", "decision", "by", "reason", "arguments"), rows)
+
+
+@app.command()
 def edit(
     request_id: RequestArgument,
     memory: MemoryOption,
@@ -198,6 +248,8 @@ def print_request(request: ApprovalRequest) -> None:
         ("arguments", request.arguments),
         ("words", request.words or "none on record"),
     ]
+    if request.expires_at is not None:
+        rows.append(("expires", f"{day(request.expires_at)} UTC"))
     rows += _under("changed" if _is_carried_out(request) else "would change", _changes(request))
     rows += _under("duplicate of", [", ".join(request.preview.duplicates)] if request.preview.duplicates else [])
     rows += _under("may contradict", [_conflict(conflict) for conflict in request.preview.conflicts])
@@ -244,16 +296,26 @@ def _agreed(request: ApprovalRequest) -> str:
     return f"{len(request.approved_by)} of {request.approvals_needed} approved"
 
 
-def _list_row(request: ApprovalRequest) -> tuple[str, ...]:
-    return (
-        request.id,
-        age(request.requested_at, now()),
-        request.run_id or "",
-        request.session_id or "",
-        request.agent or "",
-        request.tool,
-        shortened(request.arguments),
-    )
+def _print_list(waiting: Sequence[ApprovalRequest]) -> None:
+    """The requests, with what only some have in columns that are there only then."""
+    cells = [_cells(request) for request in waiting]
+    columns = [name for name in cells[0] if name not in _ONLY_SOME or any(row[name] for row in cells)]
+    print_table(columns, [[row[name] for name in columns] for row in cells])
+
+
+def _cells(request: ApprovalRequest) -> dict[str, str]:
+    return {
+        "id": request.id,
+        "age": age(request.requested_at, now()),
+        "expires": "" if request.expires_at is None else f"in {age(now(), request.expires_at)}",
+        "mark": "STALE" if request.stale else "",
+        "run": request.run_id or "",
+        "session": request.session_id or "",
+        "agent": request.agent or "",
+        "tool": request.tool,
+        "what": shortened(request.arguments),
+        "approvals": _agreed(request),
+    }
 
 
 def _login() -> str:

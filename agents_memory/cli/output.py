@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agents_memory.config import DEFAULT_NAMESPACE, ROOT
+from agents_memory.config import DEFAULT_NAMESPACE, OPEN_WAIT_S, ROOT
 from agents_memory.errors import AgentsMemoryError, Conflict, InvalidInput, NotFound, StorageError, StoreLocked
 from agents_memory.memory import Memory
 from agents_memory.operations import operation_named
@@ -62,11 +62,11 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u20
 
 
 @contextmanager
-def opened(path: str, namespace: str) -> Iterator[Memory]:
+def opened(path: str, namespace: str, *, wait_s: float = OPEN_WAIT_S) -> Iterator[Memory]:
     """The memory of a command, closed when it is done; a file that is not there is not made."""
     if not Path(path).exists():
         raise NotFound(f"There is no file {path!r}. Name the memory's file with --memory or $AGENTS_MEMORY.")
-    with Memory.open(path, namespace=namespace) as memory:
+    with Memory.open(path, namespace=namespace, wait_s=wait_s) as memory:
         yield memory
 
 

@@ -127,6 +127,7 @@ Names = Annotated[tuple[Name, ...], BeforeValidator(_list), AfterValidator(_dist
 Moment = Annotated[datetime, BeforeValidator(to_moment)]
 Fraction = Annotated[float, BeforeValidator(_fraction)]
 FactId = Annotated[str, _id(IdKind.FACT)]
+ItemId = Annotated[str, _id(IdKind.ITEM)]
 EpisodeId = Annotated[str, _id(IdKind.EPISODE)]
 RequestId = Annotated[str, _id(IdKind.REQUEST)]
 RunId = Annotated[str, _id(IdKind.RUN)]

@@ -14,6 +14,7 @@ from agents_memory.errors import Conflict, NotFound
 from agents_memory.graph import audit
 from agents_memory.graph.arguments import AddAlias, OneEntity
 from agents_memory.graph.changes import NameGiven
+from agents_memory.graph.mentions import find_given
 from agents_memory.graph.names import fold
 from agents_memory.graph.rows import entity_from_row
 from agents_memory.graph.scope import Scope
@@ -139,5 +140,6 @@ def _give_names(scope: Scope, tx: Transaction, given: Sequence[tuple[int, str, s
         keys=[key for _, _, key in given],
         tx_from=tx.now,
     )
+    find_given(tx, scope.namespace, [(name, key) for _, name, key in given])
     for entity_id, name, key in given:
         tx.publish(NameGiven(namespace=scope.namespace, entity_id=entity_id, name=name, key=key, tx_from=tx.now))

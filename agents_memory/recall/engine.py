@@ -20,13 +20,13 @@ from agents_memory.recall import fusion
 from agents_memory.recall.columns import Array, Moment, micros
 from agents_memory.recall.index import ReadIndex
 from agents_memory.recall.lexical import WordScores, idf, score_words
-from agents_memory.recall.names import find_names
 from agents_memory.recall.shard import KINDS
-from agents_memory.recall.tokens import name_words, query_tokens
 from agents_memory.recall.view import View
 from agents_memory.recall.walk import PathScores, score_paths, walk
-from agents_memory.recall.words import STOP_WORDS
 from agents_memory.store.database import Database
+from agents_memory.text.names import find_names
+from agents_memory.text.tokens import name_words, query_tokens
+from agents_memory.text.words import STOP_WORDS
 from agents_memory.types import Caller, Fact, Hit, Kind, RecallResult
 
 LEXICAL: Final = "lexical"

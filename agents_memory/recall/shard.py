@@ -15,9 +15,9 @@ import numpy as np
 
 from agents_memory.graph.changes import FactClosed, FactWritten, NameGiven, RelationClosed, RelationWritten
 from agents_memory.recall.columns import INTERVALS, Array, Table, micros
-from agents_memory.recall.names import NameBook
 from agents_memory.recall.postings import Postings
-from agents_memory.recall.tokens import written_tokens
+from agents_memory.text.names import NameBook
+from agents_memory.text.tokens import written_tokens
 from agents_memory.types import Kind
 
 KINDS: Final = tuple(Kind)

@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 
 from agents_memory.recall.columns import Array, Mask
-from agents_memory.recall.tokens import tokens
 from agents_memory.recall.view import Look, View
+from agents_memory.text.tokens import tokens
 
 MAX_HOPS: Final = 2
 ASKED_STEP: Final = 0.9

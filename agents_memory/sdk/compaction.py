@@ -23,18 +23,19 @@ _Stored = Sequence[tuple[str, str]]
 _snapshot_type: Any = getattr(sdk_session, "_CompactionSnapshot", None)
 
 
-async def snapshot_of(memory: Memory, session_id: str, limit: int, *, prune_prefix: Expired | None) -> Any:
+async def snapshot_of(memory: Memory, session_id: str, branch: str, limit: int, *, prune_prefix: Expired | None) -> Any:
     """The newest `limit` items as the SDK's snapshot; None when it has none, or when a stored item is unreadable.
 
     Args:
         memory: The memory the session is kept in.
         session_id: The session.
+        branch: Its branch.
         limit: How many items.
         prune_prefix: Says of an item that it is expired; the expired beginning of the session goes with a replacement.
     """
     if _snapshot_type is None:
         return None
-    stored = await _threads.in_thread(_suffix, memory, session_id, limit + 1)
+    stored = await _threads.in_thread(_suffix, memory, session_id, branch, limit + 1)
     rows = stored[max(len(stored) - limit, 0) :]
     try:
         items = [from_json(text) for _, text in rows]
@@ -42,35 +43,41 @@ async def snapshot_of(memory: Memory, session_id: str, limit: int, *, prune_pref
         return None
 
     async def replace_suffix(start: int, output: list[TResponseInputItem]) -> bool:
-        return await _threads.in_thread(_replace, memory, session_id, rows[start:], output, prune_prefix)
+        return await _threads.in_thread(_replace, memory, session_id, branch, rows[start:], output, prune_prefix)
 
     return _snapshot_type(items, len(stored) <= limit, replace_suffix)
 
 
-async def replace_all(memory: Memory, session_id: str, output: list[TResponseInputItem]) -> bool:
+async def replace_all(memory: Memory, session_id: str, branch: str, output: list[TResponseInputItem]) -> bool:
     """Put `output` in the place of everything that is there at one moment; False when nothing is."""
-    while stored := await _threads.in_thread(_suffix, memory, session_id, None):
-        if await _threads.in_thread(_replace, memory, session_id, stored, output, None):
+    while stored := await _threads.in_thread(_suffix, memory, session_id, branch, None):
+        if await _threads.in_thread(_replace, memory, session_id, branch, stored, output, None):
             return True
     return False
 
 
-def _suffix(memory: Memory, session_id: str, limit: int | None) -> _Stored:
-    found: _Stored = memory.call("session_suffix", {"session_id": session_id, "limit": limit})
+def _suffix(memory: Memory, session_id: str, branch: str, limit: int | None) -> _Stored:
+    found: _Stored = memory.call("session_suffix", {"session_id": session_id, "branch": branch, "limit": limit})
     return found
 
 
 def _replace(
-    memory: Memory, session_id: str, expected: _Stored, output: list[TResponseInputItem], expired: Expired | None
+    memory: Memory,
+    session_id: str,
+    branch: str,
+    expected: _Stored,
+    output: list[TResponseInputItem],
+    expired: Expired | None,
 ) -> bool:
     run = run_kept_with(memory)
     replaced: bool = memory.call(
         "session_replace_suffix",
         {
             "session_id": session_id,
+            "branch": branch,
             "expected": list(expected),
             "items": [to_json(item) for item in output],
-            "drop": _expired_beginning(memory, session_id, expected, expired),
+            "drop": _expired_beginning(memory, session_id, branch, expected, expired),
             "fence": None if run is None else run.fence,
         },
         run_id=None if run is None else run.run_id,
@@ -78,12 +85,14 @@ def _replace(
     return replaced
 
 
-def _expired_beginning(memory: Memory, session_id: str, suffix: _Stored, expired: Expired | None) -> list[str]:
+def _expired_beginning(
+    memory: Memory, session_id: str, branch: str, suffix: _Stored, expired: Expired | None
+) -> list[str]:
     """The ids of the items at the beginning of a session, before `suffix`, that are all expired."""
     if expired is None or not suffix:
         return []
     kept = {item_id for item_id, _ in suffix}
-    before = takewhile(lambda row: row[0] not in kept, _suffix(memory, session_id, None))
+    before = takewhile(lambda row: row[0] not in kept, _suffix(memory, session_id, branch, None))
     return [item_id for item_id, _ in takewhile(lambda row: _is_expired(row[1], expired), before)]
 
 

@@ -24,11 +24,14 @@ def stopped(result: RunResult | RunResultStreaming) -> tuple[RunState[Any], list
     """
     if isinstance(result, RunResultStreaming) and not result.is_complete:
         raise CannotPark("The stream was not read to the end. Read every event of stream_events(), then park.")
-    interruptions = result.interruptions
-    if not interruptions:
+    if not result.interruptions:
         raise CannotPark("Nothing in this run waits for a decision. Park only a result that has interruptions.")
-    items = [item for item in interruptions if _is_undecided(result, item)]
-    return result.to_state(), items
+    return result.to_state(), waiting_in(result)
+
+
+def waiting_in(result: RunResult | RunResultStreaming) -> list[ToolApprovalItem]:
+    """The calls in a stopped run that nobody decided."""
+    return [item for item in result.interruptions if _is_undecided(result, item)]
 
 
 def call_of(item: ToolApprovalItem, result: RunResult | RunResultStreaming) -> dict[str, Any]:
@@ -37,13 +40,18 @@ def call_of(item: ToolApprovalItem, result: RunResult | RunResultStreaming) -> d
     ours = tool.on_invoke_tool if tool is not None and isinstance(tool.on_invoke_tool, MemoryCall) else None
     arguments = item.arguments or ""
     return {
-        "tool": item.qualified_name or "unknown",
+        "tool": tool_name(item),
         "operation": None if ours is None else ours.operation.name,
         "arguments": arguments.encode("utf-8", "backslashreplace").decode(),
         "call_id": item.call_id or "",
         "agent": item.agent.name,
         "namespace": None if ours is None else ours.memory_for(result.context_wrapper).namespace,
     }
+
+
+def tool_name(item: ToolApprovalItem) -> str:
+    """The name of the tool that a call names."""
+    return item.qualified_name or "unknown"
 
 
 def home_of(session: Session | None, memory: Memory, wrapper: RunContextWrapper[Any]) -> Memory | None:

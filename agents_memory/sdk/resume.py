@@ -102,6 +102,12 @@ async def resume(
         raise
 
 
+async def give_up(store: Store, run_id: str, *, error: str) -> ParkedRun:
+    """Record that a run cannot be resumed now, without trying: it counts as a failure, and no other claim is open."""
+    claim = cast("Claim", await store.call("claim_run", run_id=run_id, owner=_owner(), lease_s=LEASE_S))
+    return cast("ParkedRun", await store.call("fail_run", run_id=run_id, fence=claim.fence, error=error))
+
+
 async def _claimed(store: Store, run_id: str, agent: Agent[Any], *, lease_s: float, partial: bool) -> _Attempt:
     """Claim the run; a caller that is cancelled meanwhile leaves no claim behind."""
     asked = {"run_id": run_id, "owner": _owner(), "lease_s": lease_s, "partial": partial}
@@ -133,7 +139,7 @@ class _Attempt:
     def binding(self) -> str:
         """What the state's signature ties it to."""
         run = self.claim.run
-        return binding_of(run.namespace, run.session_id, run.starting_agent)
+        return binding_of(run.namespace, run.session_id, run.branch, run.starting_agent)
 
     async def restored(self, context: Any) -> RunState[Any]:
         """The SDK's state with the decisions applied.
@@ -175,7 +181,7 @@ class _Attempt:
                 session_id=run.session_id,
             )
         if isinstance(given, DuckDBSession) and self.claim.session_is_ours:
-            return given.kept_in(self.store.memory.at_namespace(run.namespace))
+            return given.kept_in(self.store.memory.at_namespace(run.namespace), branch=run.branch)
         if given is not None or run.session_id is None:
             return given
         if not self.claim.session_is_ours:
@@ -184,7 +190,8 @@ class _Attempt:
                 run_id=run.id,
                 session_id=run.session_id,
             )
-        return DuckDBSession(run.session_id, self.store.memory.at_namespace(run.namespace))
+        memory = self.store.memory.at_namespace(run.namespace)
+        return DuckDBSession(run.session_id, memory, branch=run.branch)
 
     async def run(
         self, state: RunState[Any], context: Any, run_config: RunConfig | None, hooks: RunHooks[Any] | None

@@ -1,4 +1,4 @@
-"""Which memory a run uses: a fixed one, or the one that the application names for the run's context."""
+"""Which memory a run uses, and which branch of its conversation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from typing import Any, TypeAlias
 from agents import RunContextWrapper
 
 from agents_memory.memory import Memory
+from agents_memory.types import MAIN
 
 MemoryOf: TypeAlias = Callable[[RunContextWrapper[Any]], Memory]
 """Names the memory of a run, such as one on the namespace of the user in its context. It is called for every use."""
+
+
+def branch_of(session: object) -> str:
+    """The branch that a conversation stands on, or the one that it wraps; main for those that know no branches."""
+    while session is not None:
+        branch = getattr(session, "branch", None)
+        if isinstance(branch, str):
+            return branch
+        session = getattr(session, "underlying_session", None)
+    return MAIN

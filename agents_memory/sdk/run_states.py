@@ -6,28 +6,41 @@ resuming does, since a state holds no code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+import logging
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
 from agents import Agent, RunConfig, RunHooks, RunResult, RunResultStreaming
+from agents.items import ToolApprovalItem
 from agents.memory import Session
 
 from agents_memory import _ids
 from agents_memory._threads import in_thread
 from agents_memory.approvals.calls import given
 from agents_memory.memory import Memory, When
-from agents_memory.sdk.parking import call_of, home_of, stopped
+from agents_memory.sdk.parking import call_of, home_of, stopped, tool_name, waiting_in
 from agents_memory.sdk.resume import LEASE_S, Resumed, resume
+from agents_memory.sdk.routing import branch_of
 from agents_memory.sdk.session import DuckDBSession
 from agents_memory.sdk.states import binding_of, saved
-from agents_memory.types import ApprovalRequest, ParkedRun
+from agents_memory.sdk.worker import Registry, RunOutcome, checked_registry, resume_each
+from agents_memory.types import MAIN, ApprovalRequest, Decision, ParkedNotice, ParkedRun, RunStatus
+
+_log = logging.getLogger("agents_memory")
 
 
 class RunStateStore:
     """Parked runs of a memory's namespace and below. Any number may be made; they keep nothing themselves."""
 
     def __init__(
-        self, memory: Memory, *, key: bytes | None = None, approvals: int = 1, not_by_requester: bool = False
+        self,
+        memory: Memory,
+        *,
+        key: bytes | None = None,
+        approvals: int = 1,
+        not_by_requester: bool = False,
+        on_parked: Callable[[ParkedNotice], object] | None = None,
     ) -> None:
         """Use a memory's queue.
 
@@ -38,10 +51,15 @@ class RunStateStore:
             approvals: How many people must approve each request of the runs that this store parks.
             not_by_requester: Whether who parked a run may not decide its requests. Both rules are kept with the run,
                 and hold for whoever decides, in whatever process.
+            on_parked: Called, and awaited where that is possible, after a run was parked, by `park` or by a resume
+                that stopped again; for telling reviewers. It is told ids and names, and `pending` stays the truth: a
+                process that dies in between has not called it, and parking the same result again calls it again. What
+                it raises is logged by its type, and the run stays parked.
         """
         self.memory = memory
         self.key = key
         self._rules = {"approvals": approvals, "not_by_requester": not_by_requester}
+        self._on_parked = on_parked
 
     async def park(
         self,
@@ -72,19 +90,22 @@ class RunStateStore:
         starting = cast("Agent[Any]", getattr(state, "_starting_agent", None) or result.last_agent)
         kept_in = home_of(session, self.memory, result.context_wrapper)
         home = kept_in or self.memory
-        session_id = None if session is None else session.session_id
+        session_id, branch = (None, MAIN) if session is None else (session.session_id, branch_of(session))
         arguments = {
-            **saved(state, items, key=self.key, binding=binding_of(home.namespace, session_id, starting.name)),
+            **saved(state, items, key=self.key, binding=binding_of(home.namespace, session_id, branch, starting.name)),
             "calls": [call_of(item, result) for item in items],
             "starting_agent": starting.name,
             "current_agent": result.last_agent.name,
             "session_id": session_id,
+            "branch": branch,
             "session_is_ours": kept_in is not None and isinstance(session, DuckDBSession),
             "by": by,
             "expires_at": expires_at,
             **self._rules,
         }
-        return cast("ParkedRun", await in_thread(home.call, "park_run", given(arguments)))
+        run = cast("ParkedRun", await in_thread(home.call, "park_run", given(arguments)))
+        await self._tell(run, items)
+        return run
 
     async def pending(self) -> tuple[ApprovalRequest, ...]:
         """The requests that wait, oldest first."""
@@ -166,6 +187,36 @@ class RunStateStore:
         asked = {"id": request_or_run_id, "by": by, "reason": reason}
         return cast("ApprovalRequest | ParkedRun", await self.call("withdraw", **asked))
 
+    async def expire(
+        self, request_or_run_id: str | None = None, *, by: str | None = None
+    ) -> tuple[ApprovalRequest, ...]:
+        """Let the requests whose time is over stop waiting; their runs go on when resumed, and the model is told.
+
+        What is due is also noticed whenever the queue is read, so this is for whoever wants it to happen by itself.
+
+        Args:
+            request_or_run_id: Expire this request, or all that wait of this run, before their time instead.
+            by: Who does so.
+
+        Returns:
+            The requests of this namespace and below that expired now.
+
+        Raises:
+            AlreadyDecided: The request was decided before.
+            InvalidTransition: Nothing of the run waits.
+            NotFound: There is no such request or run here or below.
+        """
+        asked = {"id": request_or_run_id, "by": by}
+        return cast("tuple[ApprovalRequest, ...]", await self.call("expire", **asked))
+
+    async def history(self, request_id: str) -> tuple[Decision, ...]:
+        """What was decided about a request, oldest first: who, what, when and why.
+
+        Raises:
+            NotFound: There is no such request here or below.
+        """
+        return cast("tuple[Decision, ...]", await self.call("request_history", request_id=request_id))
+
     async def runs(self) -> tuple[ParkedRun, ...]:
         """The parked runs of this namespace and below, oldest first, the finished ones included."""
         return cast("tuple[ParkedRun, ...]", await self.call("list_runs"))
@@ -208,7 +259,7 @@ class RunStateStore:
             Undecided: Some of its requests still wait; with `partial`, all of them do.
         """
         _ids.to_number(_ids.IdKind.RUN, run_id)
-        return await resume(
+        done = await resume(
             self,
             run_id,
             agent,
@@ -219,7 +270,51 @@ class RunStateStore:
             lease_s=LEASE_S,
             partial=partial,
         )
+        if done.result is not None and done.run.status is not RunStatus.FINISHED:
+            await self._tell(done.run, waiting_in(done.result))
+        return done
+
+    async def resume_ready(self, registry: Registry) -> tuple[RunOutcome, ...]:
+        """Resume every run of this namespace and below that it is time for, one after the other.
+
+        That are the runs whose requests are all decided, those whose process died on the way, and failed ones: each is
+        tried again 30 seconds, 2 minutes and 8 minutes after it failed, and left alone after the fourth failure in a
+        row, for `resume` or `withdraw`. A run that the agents at hand do not fit is not held against it: it is tried
+        at every call and stays ready. Call this as often as you like; `agents-memory worker` does.
+
+        Args:
+            registry: What resumes the runs of each starting agent, by its name: an `Agent`, an `AgentEntry`, or a
+                function `(memory, run)` that makes one for each run, given the memory on the run's namespace.
+
+        Returns:
+            What became of each, oldest first. A run that failed, or whose agent is not in the registry, keeps no other
+            from being resumed.
+
+        Raises:
+            InvalidInput: The registry cannot be used; nothing was resumed.
+        """
+        checked = checked_registry(registry)
+        return tuple([outcome async for outcome in resume_each(self, checked)])
 
     async def call(self, operation: str, **arguments: Any) -> Any:
         """An operation of the catalogue, in a thread; arguments that are None are left out."""
         return await in_thread(self.memory.call, operation, given(arguments))
+
+    async def _tell(self, run: ParkedRun, items: list[ToolApprovalItem]) -> None:
+        if self._on_parked is None:
+            return
+        notice = ParkedNotice(
+            run_id=run.id,
+            namespace=run.namespace,
+            session_id=run.session_id,
+            status=run.status,
+            revision=run.revision,
+            requests=run.requests,
+            tools=tuple(tool_name(item) for item in items),
+        )
+        try:
+            told = self._on_parked(notice)
+            if inspect.isawaitable(told):
+                await told
+        except Exception as error:  # noqa: BLE001 - the run is parked, whatever the app makes of it
+            _log.error("on_parked failed for %s (%s); the run is parked", run.id, type(error).__name__)

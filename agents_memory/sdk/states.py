@@ -128,6 +128,6 @@ def _sign(key: bytes, binding: str, compressed: bytes) -> str:
     return hmac.new(key, binding.encode() + b"\0" + compressed, hashlib.sha256).hexdigest()
 
 
-def binding_of(namespace: str, session_id: str | None, starting_agent: str) -> str:
+def binding_of(namespace: str, session_id: str | None, branch: str, starting_agent: str) -> str:
     """What a signature ties a state to, so that it cannot be moved to another run's place."""
-    return json.dumps([namespace, session_id, starting_agent])
+    return json.dumps([namespace, session_id, branch, starting_agent])

@@ -25,7 +25,7 @@ from agents_memory.operations import Operation, Risk, operation_named
 from agents_memory.policies import Answer, Policy, always, answer_of
 from agents_memory.recall.fence import fence
 from agents_memory.sdk.current import run_kept_with
-from agents_memory.sdk.routing import MemoryOf
+from agents_memory.sdk.routing import MemoryOf, branch_of
 from agents_memory.sdk.schemas import tool_schema
 from agents_memory.types import Performed, Preview, Trial
 
@@ -146,6 +146,7 @@ class MemoryCall:
                 "arguments": arguments,
                 "call_id": context.tool_call_id,
                 "session_id": None if session is None else session.session_id,
+                "branch": branch_of(session),
                 "approved": approved,
                 "review": review,
                 "agent": None if context.agent is None else context.agent.name,

@@ -26,6 +26,7 @@ class Entry(NamedTuple):
     place: int
     item_id: int
     item_json: str
+    is_user: bool
 
 
 class LastUser(NamedTuple):
@@ -40,7 +41,8 @@ class Conversation:
     """A session at one moment.
 
     Attributes:
-        exists: Whether its row in `sessions` is there.
+        exists: Whether the session and the branch are there.
+        continues: The session that it goes on with.
         tail: Its last items in the order of reading; at least one when it has any.
         is_whole: Whether the tail is all of it.
         open_calls: The ids of the items whose call has no output yet, by call id, oldest first.
@@ -51,6 +53,7 @@ class Conversation:
     """
 
     exists: bool = False
+    continues: str | None = None
     tail: tuple[Entry, ...] = ()
     is_whole: bool = True
     open_calls: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -63,8 +66,25 @@ class Conversation:
         """The session without its last items, as far as its tail tells; None when that is not far enough."""
         tail = self.tail[: len(self.tail) - count]
         if not tail:
-            return Conversation(exists=self.exists) if self.is_whole else None
-        return Conversation(exists=self.exists, tail=tail, is_whole=self.is_whole, is_tail_only=True)
+            return self.emptied() if self.is_whole else None
+        return replace(self.emptied(), tail=tail, is_whole=self.is_whole, is_tail_only=True)
+
+    def emptied(self) -> Conversation:
+        """The session with nothing in it."""
+        return Conversation(exists=self.exists, continues=self.continues)
+
+    def last(self, limit: int | None) -> tuple[Entry, ...] | None:
+        """Its last items, all when `limit` is None; None when its tail does not hold as many."""
+        if self.is_whole or (limit is not None and limit <= len(self.tail)):
+            return self.tail if limit is None else self.tail[max(len(self.tail) - limit, 0) :]
+        return None
+
+    def last_turns(self, count: int) -> tuple[Entry, ...] | None:
+        """The items of its last turns; None when its tail does not reach as far."""
+        starts = [at for at, entry in enumerate(self.tail) if entry.is_user]
+        if count <= len(starts):
+            return self.tail[starts[-count] :] if count else ()
+        return self.tail if self.is_whole else None
 
     def places(self, extracts: Sequence[Extract], first_id: int) -> list[int]:
         """Where the items of a new batch, numbered from `first_id` on, are read."""

@@ -23,6 +23,7 @@ class Extract:
         type: The item's type; `message` when it names none but has a role, `unknown` otherwise.
         role: The speaker of a message.
         call_id: What ties a call and its output.
+        tool: The tool that is called, or searched for.
         text: The words that a person would read in it; None when it has none.
     """
 
@@ -30,6 +31,7 @@ class Extract:
     role: str | None
     call_id: str | None
     text: str | None
+    tool: str | None = None
 
     @property
     def is_user(self) -> bool:
@@ -63,7 +65,20 @@ def extract(item: Any) -> Extract:
         role=role,
         call_id=_string(item.get("call_id")),
         text=_words(item),
+        tool=None if named is None or role is not None else _tool(named, item),
     )
+
+
+def _tool(type_: str, item: dict[str, Any]) -> str | None:
+    """The name of a tool: `server.name` for MCP, `namespace.name` in a namespace, the type where it has none."""
+    if type_.startswith("tool_search"):
+        return "tool_search"
+    if not (type_.endswith("_call") or type_ == "mcp_approval_request"):
+        return None
+    name, above = _string(item.get("name")), _string(item.get("server_label" if "mcp" in type_ else "namespace"))
+    if name is None:
+        return above or type_
+    return name if above in (None, name) else f"{above}.{name}"  # the SDK gives a tool alone its own name as namespace
 
 
 def _words(item: dict[str, Any]) -> str | None:

@@ -1,6 +1,6 @@
-"""What may keep a batch out of a session: a claim that was lost, and a run that waits for a person.
+"""What may keep a batch out of a session: a branch that is not there, a claim that was lost, a run that waits.
 
-Both look inside the transaction that adds the batch, so that nothing can change between looking and adding.
+All look inside the transaction that adds the batch, so that nothing can change between looking and adding.
 """
 
 from __future__ import annotations
@@ -8,10 +8,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents_memory._ids import IdKind, to_number, to_text
-from agents_memory.errors import LeaseLost, SessionParked
+from agents_memory.errors import LeaseLost, NotFound, SessionParked
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.extract import Extract
+from agents_memory.sessions.live import Key
 from agents_memory.store.database import Transaction
+from agents_memory.types import MAIN
+
+
+def check_branch_exists(key: Key, *, exists: bool) -> None:
+    """Let nothing be read from or added to a branch that is not there; main is always.
+
+    Raises:
+        NotFound: It never was, or was deleted.
+    """
+    if not exists and key.branch != MAIN:
+        raise NotFound(
+            f"The session {key.session_id!r:.80} has no branch {key.branch!r:.80}. It may have been deleted; list the "
+            "branches and switch to one of them.",
+            session_id=key.session_id,
+            branch=key.branch,
+        )
 
 
 def check_claim(scope: Scope, tx: Transaction, fence: int | None) -> None:

@@ -7,60 +7,76 @@ or nothing. Nothing is deleted: what is popped or cleared is closed, and stays r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import dropwhile
 
 from agents_memory._ids import IdKind, to_number, to_text
-from agents_memory.errors import InvalidInput
+from agents_memory.errors import InvalidInput, NotFound
 from agents_memory.graph.scope import Scope
-from agents_memory.sessions.arguments import AppendItems, OneSession, ReadItems
+from agents_memory.sessions.arguments import AppendItems, OneBranch, OneSession, ReadItems, Spent
 from agents_memory.sessions.conversation import Conversation, Entry
 from agents_memory.sessions.encoding import from_json
 from agents_memory.sessions.extract import Extract, extract
-from agents_memory.sessions.guards import check_claim, check_nobody_waits
+from agents_memory.sessions.guards import check_branch_exists, check_claim, check_nobody_waits
 from agents_memory.sessions.live import Conversations, Key, conversations
 from agents_memory.sessions.lost_calls import with_lost_calls
+from agents_memory.sessions.mentions import names_in
 from agents_memory.store.database import Transaction
+from agents_memory.text.tokens import folded
+from agents_memory.types import MAIN
 
 
 def session_append(scope: Scope, arguments: AppendItems) -> tuple[str, ...]:
     """Add items at the end of a session, all or none, and return their ids.
 
     Raises:
-        InvalidInput: An item is no JSON; nothing was written.
+        InvalidInput: An item is no JSON, or the session is there and continues another; nothing was written.
         LeaseLost: They come from a resumed run that somebody else has claimed meanwhile; nothing was written.
+        NotFound: There is no such branch, or no such session to continue; nothing was written.
         SessionParked: They may begin a turn, and shall not while a run waits; nothing was written.
     """
     if not arguments.items:
         return ()
     extracts = extracts_of(arguments.items)
-    key = Key(scope.namespace, arguments.session_id)
+    key = key_of(scope, arguments)
     with scope.database.transaction() as tx:
         scope.writing(tx)
         check_claim(scope, tx, arguments.fence)
         if arguments.while_parked == "refuse":
             check_nobody_waits(scope, tx, key.session_id, extracts)
+        _begin(scope, tx, key, arguments.continues)
         items = arguments.items
         if scope.caller.run_id is not None:
             items = with_lost_calls(tx, key, _known(scope).get(key).open_calls, items, extracts)
             extracts = extracts if items is arguments.items else extracts_of(items)
-        entries = add_batch(scope, tx, key, items, extracts, run_id=scope.caller.run_id)
+        entries = add_batch(scope, tx, key, items, extracts, run_id=scope.caller.run_id, usage=arguments.usage)
     return tuple(to_text(IdKind.ITEM, entry.item_id) for entry in entries)
 
 
 def session_items(scope: Scope, arguments: ReadItems) -> tuple[str, ...]:
-    """The newest items of a session in the order of reading, as they were at the moment asked about."""
-    return tuple(entry.item_json for entry in newest_entries(scope, arguments.session_id, arguments.limit))
+    """The newest items of a session in the order of reading, as they were at the moment asked about.
+
+    Raises:
+        NotFound: There is no such branch.
+    """
+    key = key_of(scope, arguments)
+    if arguments.turns is not None:
+        return tuple(entry.item_json for entry in _newest_turns(scope, key, arguments.turns))
+    return tuple(entry.item_json for entry in newest_entries(scope, key, arguments.limit))
 
 
-def session_pop(scope: Scope, arguments: OneSession) -> str | None:
+def session_pop(scope: Scope, arguments: OneBranch) -> str | None:
     """Take the last item in the order of reading out of a session and return it; None when there is none.
 
     A stored text that is no JSON is taken out on the way, and not returned.
+
+    Raises:
+        NotFound: There is no such branch.
     """
-    key = Key(scope.namespace, arguments.session_id)
+    key = key_of(scope, arguments)
     with scope.database.transaction() as tx:
         scope.writing(tx)
-        while (known := _known(scope).tail_of(key)).tail:
+        while (known := _tail(scope, key)).tail:
             readable = list(dropwhile(_is_broken, reversed(known.tail)))
             closed = known.tail[max(len(readable) - 1, 0) :]
             close(scope, tx, key, [entry.item_id for entry in closed], left=known.without_last(len(closed)))
@@ -70,30 +86,48 @@ def session_pop(scope: Scope, arguments: OneSession) -> str | None:
 
 
 def session_clear(scope: Scope, arguments: OneSession) -> int:
-    """Take every item out of a session and return how many there were."""
-    key = Key(scope.namespace, arguments.session_id)
+    """Take every item out of every branch of a session and return how many there were. The branches stay, empty."""
+    key = Key(scope.namespace, arguments.session_id, MAIN)
     with scope.database.transaction() as tx:
         scope.writing(tx)
-        known = _known(scope).get(key)
-        if not known.tail:
+        if not _known(scope).get(key).exists:
             return 0
-        _known(scope).change(tx, key, Conversation(exists=known.exists))
-        return len(tx.rows("close_session", namespace=key.namespace, session_id=key.session_id, removed_at=tx.now))
+        _known(scope).change_all(tx, key.namespace, key.session_id)
+        return empty(tx, key.namespace, key.session_id, branch=None)
 
 
 # -- parts of these and of what replaces items ---------------------------------------------------------------------
 
 
-def newest_entries(scope: Scope, session_id: str, limit: int | None) -> tuple[Entry, ...]:
-    """The newest items of a session in the order of reading, as they were at the moment asked about."""
+def key_of(scope: Scope, arguments: OneBranch) -> Key:
+    """The branch that a call is about."""
+    return Key(scope.namespace, arguments.session_id, arguments.branch)
+
+
+def newest_entries(scope: Scope, key: Key, limit: int | None) -> tuple[Entry, ...]:
+    """The newest items of a session in the order of reading, as they were at the moment asked about.
+
+    Raises:
+        NotFound: There is no such branch.
+    """
     if scope.caller.known_at is None:
-        known = _known(scope).tail_of(Key(scope.namespace, session_id))
-        if known.is_whole or (limit is not None and limit <= len(known.tail)):
-            return _last(known.tail, limit)
+        known = _tail(scope, key).last(limit)
+        if known is not None:
+            return known
+    return _read(scope, key, "session_items_known", limit=limit)
+
+
+def _newest_turns(scope: Scope, key: Key, count: int) -> tuple[Entry, ...]:
+    if scope.caller.known_at is None:
+        known = _tail(scope, key).last_turns(count)
+        if known is not None:
+            return known
+    return _read(scope, key, "session_turns_known", turns=count) if count else ()
+
+
+def _read(scope: Scope, key: Key, statement: str, **measure: int | None) -> tuple[Entry, ...]:
     _, known_at = scope.moments()
-    rows = scope.database.rows(
-        "session_items_known", namespace=scope.namespace, session_id=session_id, known_at=known_at, limit=limit
-    )
+    rows = scope.database.rows(statement, **key._asdict(), known_at=known_at, **measure)
     return tuple(Entry(**row) for row in reversed(rows))
 
 
@@ -106,30 +140,68 @@ def extracts_of(items: Sequence[str]) -> list[Extract]:
     return [_extract(index, item) for index, item in enumerate(items)]
 
 
-def add_batch(
-    scope: Scope, tx: Transaction, key: Key, items: tuple[str, ...], extracts: list[Extract], *, run_id: str | None
-) -> list[Entry]:
-    """Store a batch at the end of a session, which exists from then on."""
+def _begin(scope: Scope, tx: Transaction, key: Key, continues: str | None) -> None:
+    """Make sure that the session is there, and continues the one it should.
+
+    Raises:
+        InvalidInput: It is there and continues another, or none.
+        NotFound: The branch, or the session to continue, is not there.
+    """
     known = _known(scope).get(key)
     if not known.exists:
-        tx.run("insert_session", namespace=key.namespace, session_id=key.session_id, created_at=tx.now)
+        check_branch_exists(key, exists=key.branch == MAIN)
+        if continues is not None and not _is_there(tx, key.namespace, continues):
+            raise NotFound(f"There is no session {continues!r:.80} in {key.namespace!r} to continue.")
+        new = {"namespace": key.namespace, "session_id": key.session_id}
+        tx.run("insert_session", **new, created_at=tx.now, continues=continues)
+        _known(scope).change(tx, key, replace(known, exists=True, continues=continues))
+    elif continues is not None and continues != known.continues:
+        raise InvalidInput(
+            f"The session {key.session_id!r:.80} began without continuing {continues!r:.80}. Begin a new session, "
+            "or leave continues= out."
+        )
+
+
+def _is_there(tx: Transaction, namespace: str, session_id: str) -> bool:
+    return tx.one_or_none("session_exists", namespace=namespace, session_id=session_id) is not None
+
+
+def add_batch(
+    scope: Scope,
+    tx: Transaction,
+    key: Key,
+    items: tuple[str, ...],
+    extracts: list[Extract],
+    *,
+    run_id: str | None,
+    usage: Spent | None = None,
+) -> list[Entry]:
+    """Store a batch at the end of a session that exists."""
+    known = _known(scope).get(key)
     ids = tx.new_ids(IdKind.ITEM, len(items))
     places = known.places(extracts, ids[0])
-    tx.run(
+    tx.insert_last(
         "insert_session_items",
-        item_ids=ids,
-        namespace=key.namespace,
-        session_id=key.session_id,
-        places=places,
-        items=items,
-        types=[one.type for one in extracts],
-        roles=[one.role for one in extracts],
-        call_ids=[one.call_id for one in extracts],
-        texts=[one.text for one in extracts],
+        {
+            "item_id": ids,
+            "place": places,
+            "item_json": items,
+            "type": [one.type for one in extracts],
+            "role": [one.role for one in extracts],
+            "call_id": [one.call_id for one in extracts],
+            "tool": [one.tool for one in extracts],
+            "text": [one.text for one in extracts],
+            "names": names_in(scope, extracts),
+            "folded": [None if one.role is None or one.text is None else folded(one.text) for one in extracts],
+        },
+        **key._asdict(),
         added_at=tx.now,
         run_id=None if run_id is None else to_number(IdKind.RUN, run_id),
+        first_id=ids[0],
+        usage=None if usage is None else usage.model_dump(),
     )
-    entries = [Entry(*entry) for entry in zip(places, ids, items, strict=True)]
+    users = [one.is_user for one in extracts]
+    entries = [Entry(*entry) for entry in zip(places, ids, items, users, strict=True)]
     _known(scope).change(tx, key, known.with_items(entries, extracts))
     return entries
 
@@ -137,60 +209,49 @@ def add_batch(
 def close(scope: Scope, tx: Transaction, key: Key, item_ids: list[int], *, left: Conversation | None) -> None:
     """Take items out of a session; what is `left` is read anew when it is None."""
     _known(scope).change(tx, key, left)
-    tx.run(
-        "close_session_items",
-        namespace=key.namespace,
-        session_id=key.session_id,
-        item_ids=item_ids,
-        removed_at=tx.now,
-    )
+    closed = {**key._asdict(), "item_ids": item_ids, "removed_at": tx.now}
+    tx.run("close_session_items", **closed)
+    if key.branch != MAIN:
+        tx.run("close_inherited_items", **closed)
+
+
+def empty(tx: Transaction, namespace: str, session_id: str, *, branch: str | None) -> int:
+    """Take every item out of a branch, or of all, and return how many were said there."""
+    closed = {"namespace": namespace, "session_id": session_id, "branch": branch, "removed_at": tx.now}
+    tx.run("close_inherited_of_session", **closed)
+    return len(tx.rows("close_items_of_session", **closed))
 
 
 # -- for the code that parks and resumes runs ----------------------------------------------------------------------
 
 
-def remove_after(tx: Transaction, *, namespace: str, session_id: str, run_id: int, watermark: int) -> int:
+def remove_after(tx: Transaction, key: Key, *, run_id: int, watermark: int) -> int:
     """Take the items out of a session that a parked run added above an item id, and return how many there were.
 
     Args:
         tx: The transaction to do it in.
-        namespace: The session's namespace.
-        session_id: The session.
+        key: The session and branch.
         run_id: The run whose lost attempt is rolled back.
         watermark: The newest item that stays; `last_item_id` gave it.
     """
-    key = Key(namespace, session_id)
     tx.database.shared(conversations).change(tx, key, None)
-    return len(
-        tx.rows(
-            "close_items_of_run",
-            namespace=namespace,
-            session_id=session_id,
-            run_id=run_id,
-            watermark=watermark,
-            removed_at=tx.now,
-        )
-    )
-
-
-def rewritten(tx: Transaction, *, namespace: str, session_id: str) -> None:
-    """Have a session read anew: for code that changes stored items by itself, which calls this before it does so."""
-    tx.database.shared(conversations).change(tx, Key(namespace, session_id), None)
+    rows = tx.rows("close_items_of_run", **key._asdict(), run_id=run_id, watermark=watermark, removed_at=tx.now)
+    return len(rows)
 
 
 def last_item_id(scope: Scope, session_id: str) -> int:
-    """The newest item of a session, by when it was added; 0 for none. Costs no statement once the session is known."""
-    return _known(scope).get(Key(scope.namespace, session_id)).last_item_id
+    """The newest item of the caller's branch, by when it was added; 0 for none. Costs no statement once it is known."""
+    return _called(scope, session_id).last_item_id
 
 
 def open_calls(scope: Scope, session_id: str) -> Mapping[str, tuple[int, ...]]:
-    """The items of a session whose call has no output, by call id. Costs no statement once the session is known."""
-    return _known(scope).get(Key(scope.namespace, session_id)).open_calls
+    """The items of the caller's branch whose call has no output, by call id. Costs no statement once it is known."""
+    return _called(scope, session_id).open_calls
 
 
 def latest_user_item(scope: Scope, session_id: str) -> tuple[int, str | None] | None:
-    """The newest user item of a session and its words. Costs no statement once the session is known."""
-    return _known(scope).get(Key(scope.namespace, session_id)).last_user
+    """The newest user item of the caller's branch and its words. Costs no statement once it is known."""
+    return _called(scope, session_id).last_user
 
 
 # ------------------------------------------------------------------------------------------------------------------
@@ -200,15 +261,21 @@ def _known(scope: Scope) -> Conversations:
     return scope.database.shared(conversations)
 
 
+def _called(scope: Scope, session_id: str) -> Conversation:
+    return _known(scope).get(Key(scope.namespace, session_id, scope.caller.branch))
+
+
+def _tail(scope: Scope, key: Key) -> Conversation:
+    known = _known(scope).tail_of(key)
+    check_branch_exists(key, exists=known.exists)
+    return known
+
+
 def _extract(index: int, item: str) -> Extract:
     try:
         return extract(from_json(item))
     except ValueError:
         raise InvalidInput(f"items[{index}] is no JSON text; nothing was written.") from None
-
-
-def _last(tail: tuple[Entry, ...], limit: int | None) -> tuple[Entry, ...]:
-    return tail if limit is None else tail[max(len(tail) - limit, 0) :]
 
 
 def _is_broken(entry: Entry) -> bool:

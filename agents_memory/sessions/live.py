@@ -17,15 +17,17 @@ from agents_memory.sessions.conversation import TAIL_ITEMS, Calls, Conversation,
 from agents_memory.sessions.extract import Extract
 from agents_memory.store.database import Database, Transaction
 from agents_memory.store.values import Row
+from agents_memory.types import MAIN
 
 MAX_KEPT = 256  # sessions a process keeps the state of; the least recently touched one goes first
 
 
 class Key(NamedTuple):
-    """What names a session within a file."""
+    """What names a branch of a session within a file."""
 
     namespace: str
     session_id: str
+    branch: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,14 @@ class Conversations:
             self._pending.setdefault(tx, {})[key] = conversation
         tx.publish(SessionChanged(key=key, conversation=conversation))
 
+    def change_all(self, tx: Transaction, namespace: str, session_id: str) -> None:
+        """Have every branch of a session read anew; call it before the rows are changed."""
+        with self._lock:
+            keys = {Key(namespace, session_id, MAIN), *self._kept, *self._pending.get(tx, ())}
+        for key in keys:
+            if key[:2] == (namespace, session_id):
+                self.change(tx, key, None)
+
     def committed(self, changes: Sequence[object]) -> None:
         """Take in the states of a transaction that was committed."""
         changed = [change for change in changes if isinstance(change, SessionChanged)]
@@ -116,8 +126,7 @@ class Conversations:
             self._kept.popitem(last=False)
 
     def _load(self, key: Key) -> Conversation:
-        rows = self._database.rows("load_session", namespace=key.namespace, session_id=key.session_id, tail=TAIL_ITEMS)
-        return _from_rows(rows)
+        return _from_rows(self._database.rows("load_session", **key._asdict(), tail=TAIL_ITEMS))
 
 
 def conversations(database: Database) -> Conversations:
@@ -135,10 +144,11 @@ def _from_rows(rows: Sequence[Row]) -> Conversation:
     for row in parts["call"]:
         found = Extract(type=row["type"], role=None, call_id=row["call_id"], text=None)
         calls.take(found, row["item_id"], first_id=row["item_id"])
-    read = [Entry(row["place"], row["item_id"], row["item_json"]) for row in parts["tail"]]
+    read = [Entry(row["place"], row["item_id"], row["item_json"], row["role"] == "user") for row in parts["tail"]]
     tail = newest(read)
     return Conversation(
         exists=bool(parts["session"]),
+        continues=next((row["text"] for row in parts["session"]), None),
         tail=tail,
         is_whole=len(tail) == len(read),
         open_calls=calls.open(),

@@ -29,7 +29,7 @@ def with_lost_calls(
             lost.append(one.call_id)
     if not lost:
         return items
-    rows = tx.rows("lost_calls", namespace=key.namespace, session_id=key.session_id, call_ids=lost)
+    rows = tx.rows("lost_calls", **key._asdict(), call_ids=lost)
     found = {row["call_id"]: row["item_json"] for row in rows}
     batch: list[str] = []
     for item, one in zip(items, extracts, strict=True):

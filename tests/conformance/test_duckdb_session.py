@@ -170,7 +170,8 @@ async def test_the_last_turns_begin_with_a_user_item(memory: Memory) -> None:
 
     assert len(last_two) == 7
     assert last_two[0] == said("turn 3")
-    assert len(await session.get_turns(9)) == sum(sizes)
+    assert len(await session.get_turns(5)) == sum(sizes)
+    assert len(await session.get_turns(9)) == sum(sizes) + 1
     assert await session.get_turns(0) == []
 
 

@@ -20,8 +20,9 @@ class OnDuckDB:
     def store_text(self, path: Path, session_id: str, text: str) -> None:
         with duckdb.connect(str(path)) as file:
             file.execute(
-                "INSERT INTO session_items_stored SELECT id, 'main', ?, id, ?, 'unknown', NULL, NULL, NULL, "
-                "TIMESTAMP '2026-01-01', forever(), NULL "
+                "INSERT INTO session_items_stored BY NAME "
+                "SELECT id AS item_id, 'main' AS namespace, ? AS session_id, 'main' AS branch, id AS place, "
+                "? AS item_json, 'unknown' AS type, TIMESTAMP '2026-01-01' AS added_at, forever() AS removed_at "
                 "FROM (SELECT coalesce(max(item_id), 0) + 1 AS id FROM session_items_stored)",
                 [session_id, text],
             )

@@ -1,8 +1,9 @@
 """Every block of the README and the docs is run, page by page, in the order of the page.
 
-`python` blocks share one namespace a page and run in an empty folder. `console` blocks run each `$ agents-memory` line
-and compare what is printed, white space and ages apart; a line of `...` stands for anything. `sh` blocks may only name
-make targets, files of the examples and the installation of the package.
+`python` blocks share one namespace a page and run in an empty folder; one with a title is also a file of that name.
+`console` blocks run each `$ agents-memory` line and compare what is printed, white space and ages apart; a line of
+`...` stands for anything. `sh` blocks may only name make targets, files of the examples and the installation of the
+package.
 """
 
 import re
@@ -19,17 +20,18 @@ from tests.support import run_command
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TITLE = re.compile(r'title="([a-z_]+)\.py"')
 RUN = {"python", "console", "sh"}
 SHOWN = {"text", "sql", "json", "ini", "toml", ""}
 AGE = re.compile(r"\b\d+ (s|min|h|d)\b")
 
 
-def blocks(page: Path) -> Iterator[tuple[str, str]]:
-    """Each block's language and body, the body moved down to the lines it has on the page."""
+def blocks(page: Path) -> Iterator[tuple[str, str, str]]:
+    """Each block's language, options and body, the body moved down to the lines it has on the page."""
     text = page.read_text(encoding="utf-8")
     for block in BLOCK.finditer(text):
-        yield block.group(1), "\n" * text.count("\n", 0, block.start(2)) + block.group(2)
+        yield block.group(1), block.group(2), "\n" * text.count("\n", 0, block.start(3)) + block.group(3)
 
 
 def commands(body: str) -> Iterator[tuple[str, list[str]]]:
@@ -62,11 +64,15 @@ def test_every_block_of_the_page_runs_as_shown(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__page__"}
+    monkeypatch.setattr(sys, "path", list(sys.path))
 
-    for language, body in blocks(page):
+    for language, options, body in blocks(page):
         assert language in RUN | SHOWN, f"a block of {language!r} is neither run nor known to be for show"
         if language == "python":
             exec(compile(body, str(page), "exec"), namespace)
+            if title := TITLE.search(options):
+                Path(f"{title.group(1)}.py").write_text(body, encoding="utf-8")
+                sys.modules.pop(title.group(1), None)  # another page may have one of that name
         elif language == "console":
             for command, expected in commands(body):
                 program, *arguments = shlex.split(command)

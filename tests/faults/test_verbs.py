@@ -73,7 +73,7 @@ def test_a_verb_whose_statement_fails_leaves_no_trace(memory: Memory, verb: str)
         if failed[-1] == "commit":
             assert read_back(memory) == read_before
 
-    assert failed[0] == "begin"
+    assert "begin" in failed
     assert failed[-1] == "commit"
     assert len(failed) >= 4
     assert dump(memory._database) != before
@@ -124,9 +124,8 @@ def test_a_verb_costs_a_known_number_of_statements(memory: Memory) -> None:
     few = count(lambda: memory.remember("About two", entities=["A1", "A2"]))
     many = count(lambda: memory.remember("About thirty", entities=[f"B{number}" for number in range(30)]))
 
-    assert (
-        many == few <= 9
-    )  # begin, find, two for new entities, the duplicate, the fact, its audit row, conflicts, commit
+    # find, begin, three for new entities, the duplicate, the fact, its audit row, the conflicts, commit
+    assert many == few <= 10
 
 
 def test_a_failure_in_one_of_two_joined_verbs_undoes_both(memory: Memory) -> None:

@@ -18,8 +18,8 @@ from agents_memory.graph.changes import FactClosed, FactWritten
 from agents_memory.recall.columns import Moment, micros
 from agents_memory.recall.index import ReadIndex
 from agents_memory.recall.lexical import K1, B, score_words
-from agents_memory.recall.tokens import query_tokens, tokens
 from agents_memory.store.database import Database
+from agents_memory.text.tokens import query_tokens, tokens
 from agents_memory.types import Kind
 from tests.storage import Clock
 

@@ -8,11 +8,11 @@ ORDER BY r.run_id LIMIT 1;
 -- name: insert_run
 -- Park a run.
 INSERT INTO parked_runs (
-    run_id, namespace, session_id, session_is_ours, starting_agent, current_agent, approvals, not_by_requester, status,
-    revision, attempt, fence, parked_by, parked_at, updated_at)
+    run_id, namespace, session_id, branch, session_is_ours, starting_agent, current_agent, approvals, not_by_requester,
+    status, revision, attempt, failures, fence, parked_by, parked_at, updated_at)
 VALUES (
-    $run_id, $namespace, $session_id, $session_is_ours, $starting_agent, $current_agent, $approvals, $not_by_requester,
-    $status, 1, 0, 0, $parked_by, $now, $now);
+    $run_id, $namespace, $session_id, $branch, $session_is_ours, $starting_agent, $current_agent, $approvals,
+    $not_by_requester, $status, 1, 0, 0, 0, $parked_by, $now, $now);
 
 -- name: insert_run_state
 -- Keep the state of a revision, or a checkpoint of it.
@@ -52,14 +52,14 @@ SELECT unnest($request_ids::BIGINT[]), $decision, $decided_by, unnest($reasons::
        $preview_digest, $always, $now;
 
 -- name: requests_of
--- Requests with the user's words and the rules of their run, oldest first: one, those of a run, or those of a status.
+-- Requests with the user's words and the rules of their run, oldest first: some by id, those of a run, or of a status.
 SELECT r.*, i.text AS words, p.parked_by, coalesce(p.approvals, 1) AS approvals_needed,
        coalesce(p.not_by_requester, false) AS not_by_requester
 FROM approval_requests r
 LEFT JOIN session_items_stored i ON i.item_id = r.item_id
 LEFT JOIN parked_runs p ON p.run_id = r.run_id AND r.origin = 'run'
 WHERE is_within(r.namespace, $namespace)
-  AND ($request_id IS NULL OR r.request_id = $request_id)
+  AND ($request_ids::BIGINT[] IS NULL OR list_contains($request_ids::BIGINT[], r.request_id))
   AND ($run_id IS NULL OR r.run_id = $run_id)
   AND ($status IS NULL OR r.status = $status)
 ORDER BY r.requested_at, r.request_id;
@@ -114,13 +114,16 @@ WHERE list_contains($run_ids::BIGINT[], run_id) AND status = 'parked'
 RETURNING run_id;
 
 -- name: runs_of
--- Parked runs with the requests of their newest revision, oldest first: one, or all of a status.
+-- Parked runs with the requests of their newest revision, and whether one of those waits, oldest first: one, or all of
+-- some statuses.
 SELECT p.*, (SELECT list(r.request_id ORDER BY r.request_id) FROM approval_requests r
-             WHERE r.run_id = p.run_id AND r.revision = p.revision) AS requests
+             WHERE r.run_id = p.run_id AND r.revision = p.revision) AS requests,
+       EXISTS (SELECT 1 FROM approval_requests r
+               WHERE r.run_id = p.run_id AND r.revision = p.revision AND r.status = 'pending') AS is_waiting
 FROM parked_runs p
 WHERE is_within(p.namespace, $namespace)
   AND ($run_id IS NULL OR p.run_id = $run_id)
-  AND ($status IS NULL OR p.status = $status)
+  AND ($statuses::VARCHAR[] IS NULL OR list_contains($statuses::VARCHAR[], p.status))
 ORDER BY p.parked_at, p.run_id;
 
 -- name: runs_waiting_in
@@ -132,9 +135,10 @@ WHERE p.namespace = $namespace AND p.session_id = $session_id AND p.status IN ('
 ORDER BY p.run_id;
 
 -- name: claim_run
--- Take a run for resuming; no row comes back when somebody else took it first.
+-- Take a run for resuming; no row comes back when somebody else took it first. One taken from whoever lost it failed.
 UPDATE parked_runs
-SET status = 'resuming', attempt = attempt + 1, fence = fence + 1, lease_owner = $owner, lease_until = $lease_until,
+SET status = 'resuming', attempt = attempt + 1, failures = failures + (status = 'resuming')::INTEGER, fence = fence + 1,
+    lease_owner = $owner, lease_until = $lease_until,
     watermark = coalesce(watermark, $watermark), error = NULL, updated_at = $now
 WHERE run_id = $run_id AND fence = $fence AND list_contains($allowed::VARCHAR[], status)
 RETURNING fence, watermark;
@@ -153,7 +157,8 @@ FROM parked_runs WHERE run_id = $run_id AND fence = $fence AND status = 'resumin
 -- name: leave_run
 -- End a claim, with what became of the run; no row comes back when the claim was lost.
 UPDATE parked_runs
-SET status = $status, result = $result, error = $error, lease_owner = NULL, lease_until = NULL, updated_at = $now
+SET status = $status, failures = failures + ($status = 'failed')::INTEGER, result = $result, error = $error,
+    lease_owner = NULL, lease_until = NULL, updated_at = $now
 WHERE run_id = $run_id AND fence = $fence AND status = 'resuming'
 RETURNING run_id;
 
@@ -171,8 +176,8 @@ RETURNING run_id;
 -- name: repark_run
 -- Stop a resumed run again, at the next revision; no row comes back when the claim was lost.
 UPDATE parked_runs
-SET status = $status, revision = revision + 1, current_agent = $current_agent, watermark = NULL,
-    lease_owner = NULL, lease_until = NULL, updated_at = $now
+SET status = $status, revision = revision + 1, failures = 0, current_agent = $current_agent,
+    watermark = NULL, lease_owner = NULL, lease_until = NULL, updated_at = $now
 WHERE run_id = $run_id AND fence = $fence AND status = 'resuming'
 RETURNING revision;
 
@@ -200,9 +205,9 @@ ORDER BY request_id DESC LIMIT 1;
 
 -- name: request_of_call
 -- The request of a call whose run is not known, newest first.
-SELECT * FROM approval_requests
-WHERE call_id = $call_id AND operation = $operation AND arguments_digest = $arguments_digest
-  AND namespace = $namespace AND ($session_id IS NULL OR session_id = $session_id) AND origin = 'run'
+SELECT r.* FROM approval_requests r JOIN parked_runs p USING (run_id)
+WHERE r.call_id = $call_id AND r.operation = $operation AND r.arguments_digest = $arguments_digest AND r.origin = 'run'
+  AND r.namespace = $namespace AND ($session_id IS NULL OR (r.session_id = $session_id AND p.branch = $branch))
 ORDER BY request_id DESC LIMIT 1;
 
 -- name: edited_request

@@ -232,3 +232,15 @@ SELECT number, $namespace, $operation, $ids, $actor, $recorded_at, $commitment, 
                         epoch_us($recorded_at::TIMESTAMP), coalesce($commitment, ''), previous_hash))
 FROM (SELECT coalesce(max(number), 0) + 1 AS number, coalesce(arg_max(hash, number), '') AS previous_hash
       FROM audit WHERE namespace = $namespace);
+
+-- name: items_to_search_for_names
+-- The messages of a namespace and those below that may hold one of some words, each with its words and known names.
+SELECT item_id, text, names FROM session_items_stored
+WHERE (namespace = $namespace OR starts_with(namespace, $namespace || '/')) AND role IS NOT NULL
+  AND len(list_filter($hints::VARCHAR[], lambda hint: contains(coalesce(folded, lower(text)), hint))) > 0;
+
+-- name: add_names
+-- Further names that messages hold.
+UPDATE session_items_stored SET names = list_concat(coalesce(names, []), found.more)
+FROM (SELECT unnest($item_ids::BIGINT[]) AS found_id, unnest($names::VARCHAR[][]) AS more) found
+WHERE item_id = found_id;

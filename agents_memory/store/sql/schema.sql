@@ -25,7 +25,8 @@ SELECT 'f' AS kind, coalesce(max(fact_id), 0) AS last_id FROM fact_versions
 UNION ALL SELECT 'e', coalesce(max(entity_id), 0) FROM entities
 UNION ALL SELECT 'r', coalesce(max(relation_id), 0) FROM relation_versions
 UNION ALL SELECT 'p', coalesce(max(episode_id), 0) FROM episodes
-UNION ALL SELECT 'i', coalesce(max(item_id), 0) FROM session_items_stored
+UNION ALL SELECT 'i', greatest((SELECT coalesce(max(item_id), 0) FROM session_items_stored),
+                               (SELECT coalesce(max(last_id), 0) FROM ids_given WHERE kind = 'i'))
 UNION ALL SELECT 'n', coalesce(max(run_id), 0) FROM parked_runs
 UNION ALL SELECT 'a', coalesce(max(request_id), 0) FROM approval_requests;
 

@@ -52,6 +52,16 @@ def withdrawing_a_run(queue: Queue) -> Work:
     return lambda: queue.memory.call("withdraw", {"id": "n1", "by": "eve"})
 
 
+def expiring_a_request(queue: Queue) -> Work:
+    parking(queue)()
+    return lambda: queue.memory.call("expire", {"id": "a1", "by": "eve"})
+
+
+def expiring_what_is_due(queue: Queue) -> Work:
+    queue.park(a_call(content="Cy owns ingest"), expires_at="2026-03-02T09:00:00Z")
+    return lambda: queue.memory.call("expire")
+
+
 def claiming(queue: Queue) -> Work:
     approving(queue)()
     return lambda: queue.claim("n1")
@@ -142,6 +152,8 @@ def _held(queue: Queue, operation: str, **given: Any) -> Work:
         rejecting,
         withdrawing_a_request,
         withdrawing_a_run,
+        expiring_a_request,
+        expiring_what_is_due,
         claiming,
         claiming_again,
         performing,

@@ -20,26 +20,32 @@ def file(tmp_path: Path) -> str:
         memory.relate("Bo", "maintains", "ingest")
         said = json.dumps({"role": "user", "content": "Cy took over ingest."})
         memory.call("session_append", {"session_id": "conv-1", "items": [said]}, session_id="conv-1")
-        calls = [
-            call("supersede", {"fact_id": "f1", "content": "Cy maintains ingest."}, "c1"),
-            call("remember", {"content": "Ada likes tea."}, "c2"),
-        ]
-        memory.call(
-            "park_run",
-            {
-                "state": base64.b64encode(b"state").decode(),
-                "digest": "d",
-                "sdk_version": "0.24.0",
-                "schema_version": "1.21",
-                "tools": "{}",
-                "starting_agent": "assistant",
-                "current_agent": "assistant",
-                "session_id": "conv-1",
-                "session_is_ours": True,
-                "calls": calls,
-            },
+        park(
+            memory,
+            ("supersede", {"fact_id": "f1", "content": "Cy maintains ingest."}, "c1"),
+            ("remember", {"content": "Ada likes tea."}, "c2"),
         )
     return str(path)
+
+
+def park(memory: Memory, *calls: tuple[str, dict[str, str], str], **given: str) -> None:
+    """A run with requests, which waits."""
+    memory.call(
+        "park_run",
+        {
+            "state": base64.b64encode(b"state").decode(),
+            "digest": str(calls),
+            "sdk_version": "0.24.0",
+            "schema_version": "1.21",
+            "tools": "{}",
+            "starting_agent": "assistant",
+            "current_agent": "assistant",
+            "session_id": "conv-1",
+            "session_is_ours": True,
+            "calls": [call(*one) for one in calls],
+            **given,
+        },
+    )
 
 
 def call(operation: str, arguments: dict[str, str], call_id: str) -> dict[str, str]:

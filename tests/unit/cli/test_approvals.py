@@ -3,17 +3,26 @@
 import json
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from agents_memory import Memory
+from agents_memory._clock import now
 from tests.support import run_command
+from tests.unit.cli.conftest import park
 
 
 def approvals(file: str, *arguments: str) -> tuple[int, str]:
     ran = run_command(["approvals", *arguments, "-m", file])
     return ran.code, ran.out + ran.err
+
+
+def park_until(file: str, expires_at: datetime) -> None:
+    """One more request, which waits until then."""
+    with Memory.open(file, namespace="acme/kestrel") as memory:
+        park(memory, ("remember", {"content": "Bo likes mate."}, "c1"), expires_at=expires_at.isoformat())
 
 
 def test_the_list_says_how_many_wait_and_since_when(file: str) -> None:
@@ -144,10 +153,68 @@ def test_no_command_of_the_queue_imports_the_sdk(file: str) -> None:
         ["show", "a1"],
         ["approve", "a1", "--by", "eve"],
         ["reject", "a2", "--by", "eve"],
+        ["history", "a1"],
+        ["expire"],
+        ["list", "--check"],
         ["withdraw", "n1"],
     ):
         ran = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
         assert ran.returncode == 0, ran.stderr
+
+
+def test_a_stale_request_is_marked_when_the_list_checks(file: str) -> None:
+    with Memory.open(file, namespace="acme/kestrel") as memory:
+        memory.correct("f1", "Bob maintains the ingest service.")
+
+    unchecked, (code, checked) = approvals(file, "list")[1], approvals(file, "list", "--check")
+
+    assert code == 0
+    assert "STALE" not in unchecked
+    assert checked.splitlines()[0].endswith(", 1 STALE")
+    assert ["STALE" in line for line in checked.splitlines()[2:]] == [True, False]
+    assert [one["stale"] for one in json.loads(approvals(file, "list", "--check", "--json")[1])] == [True, False]
+
+
+def test_the_list_says_when_a_request_expires(file: str) -> None:
+    park_until(file, now() + timedelta(hours=3, minutes=1))
+
+    printed = approvals(file, "list")[1].splitlines()
+
+    assert printed[1].split()[:3] == ["id", "age", "expires"]
+    assert ["in 3 h" in line for line in printed[2:]] == [False, False, True]
+    assert "UTC" in next(line for line in approvals(file, "show", "a3")[1].splitlines() if line.startswith("expires"))
+
+
+def test_what_is_due_expires(file: str) -> None:
+    park_until(file, now() - timedelta(seconds=1))
+
+    assert approvals(file, "expire") == (0, "a3 is expired. Run n2 goes on when it is resumed.\n")
+    assert approvals(file, "expire") == (0, "Nothing is due.\n")
+    assert json.loads(approvals(file, "expire", "--json")[1]) == []
+
+
+def test_a_request_or_a_run_can_be_expired_before_its_time(file: str) -> None:
+    assert approvals(file, "expire", "a1", "--by", "eve") == (0, "a1 is expired. Run n1 goes on when it is resumed.\n")
+    (expired,) = json.loads(approvals(file, "expire", "n1", "--by", "eve", "--json")[1])
+
+    assert (expired["id"], expired["status"]) == ("a2", "expired")
+    assert approvals(file, "expire", "a1")[0] == 4
+    assert approvals(file, "expire", "n9")[0] == 3
+    assert approvals(file, "expire", "f1")[0] == 2
+
+
+def test_the_history_of_a_request_says_who_decided_what_and_why(file: str) -> None:
+    assert approvals(file, "history", "a1") == (0, "Nothing was decided about a1 yet.\n")
+    approvals(file, "reject", "a1", "--by", "eve", "--reason", "Not ours.")
+
+    _, printed = approvals(file, "history", "a1")
+    (decision,) = json.loads(approvals(file, "history", "a1", "--json")[1])
+
+    assert printed.split()[:5] == ["when", "decision", "by", "reason", "arguments"]
+    assert "reject" in printed
+    assert "Not ours." in printed
+    assert (decision["decided_by"], decision["decision"], decision["reason"]) == ("eve", "reject", "Not ours.")
+    assert approvals(file, "history", "a9")[0] == 3
 
 
 def test_json_is_the_operations_result(file: str) -> None:
@@ -204,6 +271,7 @@ def test_what_was_written_without_asking_is_listed_and_acknowledged(file: str) -
     assert "fact added f3: Bo maintains the billing service." in shown
     assert approvals(file, "acknowledge", "a3", "--by", "eve") == (0, "a3 is done.\n")
     assert approvals(file, "list", "--written") == (0, "Nothing waits for a look.\n")
+    assert approvals(file, "list", "--written", "--check")[0] == 2
     assert approvals(file, "acknowledge", "a3", "--by", "bob")[0] == 4
 
 

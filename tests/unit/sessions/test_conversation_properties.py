@@ -44,7 +44,7 @@ def step(memory: Memory, name: str, added: list[Any]) -> None:
             pass
     elif name == "take back":
         with memory._database.transaction() as tx:
-            items.remove_after(tx, namespace="main", session_id="s", run_id=1, watermark=3)
+            items.remove_after(tx, Key("main", "s", "main"), run_id=1, watermark=3)
     elif name == "forget":
         memory._database.shared(conversations).reset()
     else:
@@ -59,8 +59,8 @@ def test_the_state_kept_equals_the_state_read(steps: list[tuple[str, list[Any]]]
         for name, added in steps:
             step(memory, name, added)
 
-            kept = live.get(Key("main", "s"))
-            assert kept == live._load(Key("main", "s"))
+            kept = live.get(Key("main", "s", "main"))
+            assert kept == live._load(Key("main", "s", "main"))
             stored = memory.read_session("s")
             assert [entry.item_id for entry in kept.tail] == [
                 to_number(IdKind.ITEM, item.id) for item in stored[len(stored) - len(kept.tail) :]

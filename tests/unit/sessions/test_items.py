@@ -13,7 +13,7 @@ from agents_memory._ids import IdKind, to_number
 from agents_memory.errors import InvalidInput, StorageError
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions import items
-from agents_memory.sessions.live import conversations
+from agents_memory.sessions.live import Key, conversations
 
 
 def said(text: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def test_a_batch_is_one_statement(memory: Memory) -> None:
     add(memory, *(said(str(n)) for n in range(100)))
     read(memory, 50)
 
-    assert ran == ["begin", "insert_session_items", "commit"]
+    assert ran == ["insert_session_items"]
 
 
 def test_a_pop_is_one_statement_and_reads_nothing_anew(memory: Memory) -> None:
@@ -266,7 +266,7 @@ def test_a_lost_attempt_is_taken_back_and_nothing_else(memory: Memory) -> None:
     add(memory, answer("of another run"), run_id="n5")
 
     with memory._database.transaction() as tx:
-        removed = items.remove_after(tx, namespace="acme", session_id="s", run_id=4, watermark=watermark)
+        removed = items.remove_after(tx, Key("acme", "s", "main"), run_id=4, watermark=watermark)
 
     assert removed == 2
     assert outline(memory) == ["q", "call c1", "call_output c1", "first revision", "someone else", "of another run"]
@@ -287,7 +287,7 @@ def test_large_items_are_not_kept_in_the_process_beyond_the_last(memory: Memory)
     large = said("x" * 700_000)
     add(memory, large, large, large)
 
-    known = memory._database.shared(conversations)._kept["acme", "s"]  # type: ignore[index]
+    known = memory._database.shared(conversations)._kept[Key("acme", "s", "main")]
 
     assert len(known.tail) == 1
     assert len(read(memory)) == len(read(memory, 3)) == 3
@@ -298,7 +298,7 @@ def test_sessions_not_touched_for_long_are_read_anew(memory: Memory) -> None:
     for n in range(300):
         memory.call("session_items", {"session_id": f"other {n}"})
 
-    assert ("acme", "s") not in memory._database.shared(conversations)._kept
+    assert Key("acme", "s", "main") not in memory._database.shared(conversations)._kept
     assert outline(memory) == ["a"]
     add(memory, said("b"))
     assert [session.items for session in memory.sessions()] == [2]

@@ -7,7 +7,7 @@ import pytest
 
 from agents_memory import Memory, operations
 from agents_memory.errors import NotFound
-from agents_memory.types import FactStatus
+from agents_memory.sessions.types import FactStatus
 
 
 def say(memory: Memory, session_id: str, *texts: str, role: str = "user") -> tuple[str, ...]:
@@ -151,7 +151,7 @@ def test_a_session_is_read_with_its_turns(memory: Memory) -> None:
         ("q2", 2),
     ]
     assert [item.text for item in memory.read_session("s", turns=1)] == ["q2"]
-    assert [item.text for item in memory.read_session("s", turns=5)] == ["q1", "a1", "q2"]
+    assert [item.text for item in memory.read_session("s", turns=5)] == ["be kind", "q1", "a1", "q2"]
     assert memory.read_session("no such session") == ()
 
 

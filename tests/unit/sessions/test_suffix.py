@@ -9,6 +9,7 @@ from agents_memory import Memory
 from agents_memory.errors import InvalidInput, LeaseLost
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions import items
+from agents_memory.sessions.live import Key
 from agents_memory.testing.faults import Injected, failing_at
 from tests.storage import dump
 from tests.unit.sessions.test_items import add, answer, called, forget_process_state, outline, output, said
@@ -114,7 +115,7 @@ def test_a_lost_attempt_that_is_taken_back_leaves_what_replaced_the_words_of_oth
     replace(memory, suffix(memory), answer("summary of both"), run_id="n4")
 
     with memory._database.transaction() as tx:
-        items.remove_after(tx, namespace="acme", session_id="s", run_id=4, watermark=watermark)
+        items.remove_after(tx, Key("acme", "s", "main"), run_id=4, watermark=watermark)
 
     assert outline(memory) == ["summary of both"]
 

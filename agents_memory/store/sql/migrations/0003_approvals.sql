@@ -4,10 +4,12 @@
 -- session_is_ours: the conversation is kept in this file, so that a claim can take back what a lost attempt added to it.
 -- approvals, not_by_requester: how many people must approve each of its requests, and whether who asked may be one.
 -- watermark: the last item of the session when the revision was first claimed.
+-- failures: how often in a row resuming this revision failed, or was lost with its process.
 CREATE TABLE parked_runs (
     run_id          BIGINT PRIMARY KEY,
     namespace       VARCHAR NOT NULL,
     session_id      VARCHAR,
+    branch          VARCHAR NOT NULL,
     session_is_ours BOOLEAN NOT NULL,
     starting_agent  VARCHAR NOT NULL,
     current_agent   VARCHAR NOT NULL,
@@ -17,6 +19,7 @@ CREATE TABLE parked_runs (
         ('parked', 'ready', 'resuming', 'finished', 'failed', 'uncertain', 'expired', 'withdrawn', 'erased')),
     revision        INTEGER NOT NULL,
     attempt         INTEGER NOT NULL,
+    failures        INTEGER NOT NULL,
     fence           BIGINT NOT NULL,
     lease_owner     VARCHAR,
     lease_until     TIMESTAMP,

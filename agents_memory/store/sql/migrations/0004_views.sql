@@ -30,11 +30,23 @@ CREATE MACRO last_known() AS (forever() - INTERVAL 1 MICROSECOND);
 
 CREATE MACRO closed_end(moment) AS (nullif(moment, forever()));
 
--- Every item of every conversation: ORDER BY namespace, session_id, position is how it is read.
+-- Every item of every conversation: ORDER BY namespace, session_id, branch, position is how it is read.
 CREATE VIEW session_items AS
-    SELECT namespace, session_id, position, turn, 'i' || item_id AS item_id, type, role, call_id, text, added_at,
-           'n' || run_id AS run_id, item_json
+    SELECT namespace, session_id, branch, position, turn, 'i' || item_id AS item_id, type, role, tool, call_id, text,
+           added_at, 'n' || run_id AS run_id, item_json
     FROM session_items_at(last_known());
+
+-- Every turn of every conversation: what the user said, which tools were called, and what the model calls cost.
+CREATE VIEW session_turns AS
+    SELECT namespace, session_id, branch, turn, 'i' || item_id AS item_id, said, items, started_at, ended_at, tools,
+           requests, input_tokens, output_tokens, total_tokens, cached_tokens, cache_write_tokens, reasoning_tokens
+    FROM session_turns_at(last_known());
+
+-- Which entity each message names, in any of its branches once.
+CREATE VIEW session_entities AS
+    SELECT DISTINCT m.namespace, m.session_id, 'e' || m.entity_id AS entity_id, e.name AS entity, 'i' || m.item_id AS item_id,
+           m.added_at
+    FROM mentions_at(last_known()) m JOIN entities e USING (entity_id);
 
 -- Every state of every fact, with why it came and why it went.
 CREATE VIEW fact_history AS

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_memory.recall.tokens import MAX_WRITTEN_CHARS, name_words, query_tokens, tokens, written_tokens
-from agents_memory.recall.words import IRREGULAR
+from agents_memory.text.tokens import MAX_WRITTEN_CHARS, name_words, query_tokens, tokens, written_tokens
+from agents_memory.text.words import IRREGULAR
 
 SAME = [
     ("Москва столица России", "москва"),

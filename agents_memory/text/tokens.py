@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import snowballstemmer
 
-from agents_memory.recall.words import IRREGULAR, STOP_WORDS
+from agents_memory.text.words import IRREGULAR, STOP_WORDS
 
 MAX_WRITTEN_CHARS: Final = 4_000_000
 """What of one fact is indexed: about 700,000 words, half a second of work. The rest is kept and not searched."""
@@ -30,12 +30,14 @@ _MAX_CHUNK_CHARS: Final = 512
 _MAX_TOKEN_CHARS: Final = 128
 _MAX_STEMMED_CHARS: Final = 32
 
-_PAIRED: Final = (  # scripts written without spaces, or with particles glued on
+_KATAKANA: Final = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+_SPACELESS: Final = (  # scripts written without spaces, or with particles glued on
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f\u3005"  # Han
-    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # Hiragana, Katakana
+    "\u3041-\u3096\u309d-\u309f"  # Hiragana
     "\uac00-\ud7af\u1100-\u11ff\u3131-\u318e"  # Hangul
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u1000-\u103f\u1780-\u17d3"  # Thai, Lao, Burmese, Khmer
 )
+_PAIRED: Final = _SPACELESS + _KATAKANA
 _EMOJI: Final = "\u2190-\u21ff\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 _JOINT: Final = r"[._/\\:@#&=+~%?'-]{1,3}"
 _ENDING: Final = r"(?:\+\+|\#)?"  # C++, C#
@@ -58,6 +60,7 @@ _OUTER_PART: Final = re.compile(r"[/\\:@#&=+~%?]+")
 _INNER_JOINT: Final = re.compile(r"[^\W_][._'-]+[^\W_]")
 _HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ASCII_SCAN: Final = re.compile(rf"{_THOUSANDS}|[A-Za-z0-9]+(?:{_JOINT}[A-Za-z0-9]+)*{_ENDING}", re.ASCII)
+_ASCII_WORD: Final = re.compile(r"\d+(?:[.:]\d+)+|\w+(?:\+\+|\#)?", re.ASCII)
 _RUN: Final = re.compile(f"[{_PAIRED}]{{1,{_MAX_CHUNK_CHARS}}}")
 
 
@@ -96,6 +99,23 @@ def name_words(text: str) -> list[NameWord]:
     return list(chain.from_iterable(map(_name_words, _pieces(text[:MAX_ASKED_CHARS]))))
 
 
+def whole_words(text: str) -> list[NameWord]:
+    """The words of what was said, none of them divided: `go_to`, `10.0.0.12` and `アダム` are one each.
+
+    Marks between words divide (`ingest-service` is two), and a character of a script without spaces is a word.
+    """
+    if text.isascii():
+        found = _ASCII_WORD.findall(text[:MAX_WRITTEN_CHARS])
+    else:
+        found = _whole_word().findall(_readable(text[:MAX_WRITTEN_CHARS]))
+    return [NameWord(word.casefold(), capital=not word[0].islower()) for word in found]
+
+
+def folded(text: str) -> str | None:
+    """What the keys of `whole_words` are parts of; None where that is `text.lower()`."""
+    return None if text.isascii() else _readable(text).casefold()
+
+
 # -- pieces: a word, a number, a compound, an emoji, or a run of a script without spaces ---------------------------
 
 
@@ -110,6 +130,12 @@ def _scan() -> re.Pattern[str]:
     letter, mark = rf"[^\W_{_PAIRED}]", f"[{_marks()}]"
     word = f"{letter}+(?:{mark}+{letter}*)*"
     return re.compile(rf"{_THOUSANDS}|{_RUN.pattern}|[{_EMOJI}]|{word}(?:{_JOINT}{word})*{_ENDING}")
+
+
+@cache
+def _whole_word() -> re.Pattern[str]:
+    letter = rf"(?![{_SPACELESS}])[\w{_marks()}]"
+    return re.compile(rf"\d+(?:[.:]\d+)+|[{_SPACELESS}{_EMOJI}]|(?:{letter})+(?:\+\+|\#)?")
 
 
 def _marks() -> str:

@@ -1,7 +1,7 @@
 """Which entities a question names."""
 
 from agents_memory.recall.columns import micros
-from agents_memory.recall.names import NameBook, find_names
+from agents_memory.text.names import NameBook, find_names
 
 NOW, LATER = 1_000, 2_000
 

@@ -1,14 +1,16 @@
-"""The names that entities answer to, and finding them in a question: whole words, longest first, in any script."""
+"""The names that entities answer to, and finding them in a question or in what was said: whole words, in any script."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from agents_memory.recall.tokens import NameWord, name_words
-from agents_memory.recall.words import STOP_WORDS
+from agents_memory.text.tokens import NameWord, name_words, whole_words
+from agents_memory.text.words import STOP_WORDS
 
 _MAX_WORDS = 12
+_RUN = re.compile(r"[a-z0-9_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +86,49 @@ def find_names(question: str, meaning: Callable[[str], Sequence[int]]) -> Named:
 
 def _may_be_name(span: Sequence[NameWord]) -> bool:
     return len(span) > 1 or span[0].capital or span[0].key not in STOP_WORDS
+
+
+class KnownNames:
+    """Names to look for in what was said, each under a key of the caller's: every one that a text holds whole."""
+
+    def __init__(self, names: Iterable[tuple[str, str]] = ()) -> None:
+        """Know some names.
+
+        Args:
+            names: Each name, and its key.
+        """
+        self._by_first: dict[str, dict[str, tuple[str, ...]]] = {}
+        self._runs: set[str] = set()
+        for name, key in names:
+            self.add(name, key)
+
+    def add(self, name: str, key: str) -> None:
+        """Know a further name."""
+        words = tuple(word.key for word in whole_words(name))
+        if words:
+            self._by_first.setdefault(words[0], {})[key] = words
+            self._runs.update(_RUN.findall(words[0])[:1])
+
+    def found_in(self, text: str) -> list[str]:
+        """The keys of the names in a text, each once."""
+        if not self._may_be_in(text):
+            return []
+        words = whole_words(text)
+        found: dict[str, None] = {}
+        for start, word in enumerate(words):
+            for key, wanted in self._by_first.get(word.key, {}).items():
+                span = words[start : start + len(wanted)]
+                if wanted == tuple(one.key for one in span) and _may_be_name(span):
+                    found[key] = None
+        return list(found)
+
+    def _may_be_in(self, text: str) -> bool:
+        """A quick look that misses nothing."""
+        if not self._by_first or not text.isascii():
+            return bool(self._by_first)
+        return not self._runs.isdisjoint(_RUN.findall(text.lower()))
+
+
+def hint(name: str) -> str | None:
+    """A text that stands in the folded form of every text that holds the name; None for a name without a word."""
+    return max((word.key for word in whole_words(name)), key=len, default=None)

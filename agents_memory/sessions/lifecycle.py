@@ -1,0 +1,149 @@
+"""Sessions as wholes: renamed, exported, and really deleted.
+
+Deleting takes rows out of the file: the items of a session, those that were popped or cleared before, its branches, and
+the saved states of its runs, which hold its words. What it wrote into memory stays, without the words it came from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents_memory._ids import IdKind, to_text
+from agents_memory.errors import Conflict, NotFound, SessionParked
+from agents_memory.graph import audit
+from agents_memory.graph.scope import Scope
+from agents_memory.sessions.arguments import DeleteOld, ListSessions, OneBranch, OneSession, RenameSession
+from agents_memory.sessions.branches import list_branches
+from agents_memory.sessions.live import conversations
+from agents_memory.sessions.questions import facts_written
+from agents_memory.sessions.reading import item_from_row, sessions
+from agents_memory.sessions.turns import session_turns
+from agents_memory.sessions.types import DeletedSessions, SessionExport
+from agents_memory.store.database import Transaction
+
+_NAMING = (
+    "rename_sessions", "rename_continued", "rename_branches", "rename_items", "rename_inherited", "rename_facts",
+    "rename_relations", "rename_episodes", "rename_evidence", "rename_runs", "rename_requests", "rename_effects",
+)  # fmt: skip
+
+
+def rename_session(scope: Scope, arguments: RenameSession) -> None:
+    """Give a session another id, wherever the file names it.
+
+    Raises:
+        Conflict: There is a session of that id already; nothing was written.
+        NotFound: There is no such session.
+        SessionParked: A run of it waits, which knows it by the old id; nothing was written.
+    """
+    old, new = arguments.session_id, arguments.to
+    with scope.database.transaction() as tx:
+        scope.writing(tx)
+        _check_exists(scope, tx, old)
+        _check_at_rest(scope, tx, old)
+        if tx.one_or_none("session_exists", namespace=scope.namespace, session_id=new) is not None:
+            raise Conflict(f"There is a session {new!r:.80} in {scope.namespace!r} already. Choose another id.")
+        for session_id in (old, new):
+            scope.database.shared(conversations).change_all(tx, scope.namespace, session_id)
+        for statement in _NAMING:
+            tx.run(statement, namespace=scope.namespace, old=old, new=new)
+        audit.record(tx, "rename_session", [], namespace=scope.namespace, actor=scope.caller.writer)
+
+
+def delete_session(scope: Scope, arguments: OneSession) -> DeletedSessions:
+    """Take a session out of the file.
+
+    Raises:
+        NotFound: There is no such session.
+        SessionParked: A run of it waits; nothing was deleted.
+    """
+    with scope.database.transaction() as tx:
+        scope.writing(tx)
+        _check_exists(scope, tx, arguments.session_id)
+        _check_at_rest(scope, tx, arguments.session_id)
+        items, states = _delete(scope, tx, [arguments.session_id])
+    return DeletedSessions(sessions=(arguments.session_id,), items=items, run_states=states)
+
+
+def delete_old_sessions(scope: Scope, arguments: DeleteOld) -> DeletedSessions:
+    """Take out of the file the sessions that nothing was added to since a moment, and what was taken away before it.
+
+    A session with a run that waits is left as it is, and named.
+    """
+    with scope.database.transaction(dry_run=arguments.dry_run) as tx:
+        scope.writing(tx)
+        rows = tx.rows("old_sessions", namespace=scope.namespace, before=arguments.before)
+        old = [row["session_id"] for row in rows if not row["waits"]]
+        items, states = _delete(scope, tx, old) if old else (0, 0)
+        _keep_last_id(tx)
+        gone = tx.rows("delete_taken_away", namespace=scope.namespace, before=arguments.before)
+        tx.run("delete_left_branches", namespace=scope.namespace, before=arguments.before)
+    return DeletedSessions(
+        sessions=tuple(old),
+        items=items + len(gone),
+        run_states=states,
+        waiting=tuple(row["session_id"] for row in rows if row["waits"]),
+        is_dry_run=arguments.dry_run,
+    )
+
+
+def export_session(scope: Scope, arguments: OneSession) -> SessionExport:
+    """All that the file holds of a session, as it was at one moment.
+
+    Raises:
+        NotFound: There is no such session.
+    """
+    valid_at, known_at = scope.moments()
+    then = replace(scope, caller=replace(scope.caller, valid_at=valid_at, known_at=known_at))
+    one = {"namespace": scope.namespace, "session_id": arguments.session_id}
+    found = next((each for each in sessions(then, ListSessions()) if each.session_id == arguments.session_id), None)
+    if found is None:
+        raise NotFound(f"There is no session {arguments.session_id!r:.80} in {scope.namespace!r}.")
+    branches = list_branches(then, arguments)
+    rows = scope.database.rows("export_items", **one, known_at=known_at)
+    return SessionExport(
+        namespace=scope.namespace,
+        session=found,
+        branches=branches,
+        items=tuple(item_from_row(row) for row in rows),
+        turns=tuple(
+            turn
+            for branch in branches
+            for turn in session_turns(then, OneBranch(session_id=arguments.session_id, branch=branch.branch))
+        ),
+        facts_written=facts_written(then, arguments),
+    )
+
+
+def _delete(scope: Scope, tx: Transaction, session_ids: list[str]) -> tuple[int, int]:
+    known = scope.database.shared(conversations)
+    for session_id in session_ids:
+        known.change_all(tx, scope.namespace, session_id)
+    _keep_last_id(tx)
+    these = {"namespace": scope.namespace, "session_ids": session_ids}
+    items = tx.rows("delete_items", **these)
+    states = tx.rows("delete_states_of_sessions", **these)
+    for statement in ("delete_inherited", "delete_branches", "delete_sessions", "end_continuing"):
+        tx.run(statement, **these)
+    audit.record(tx, "delete_session", [], namespace=scope.namespace, actor=scope.caller.writer)
+    return len(items), len(states)
+
+
+def _keep_last_id(tx: Transaction) -> None:
+    """Remember the highest item id, so that none is ever given twice."""
+    tx.run("keep_last_id", kind=IdKind.ITEM.value)
+
+
+def _check_exists(scope: Scope, tx: Transaction, session_id: str) -> None:
+    if tx.one_or_none("session_exists", namespace=scope.namespace, session_id=session_id) is None:
+        raise NotFound(f"There is no session {session_id!r:.80} in {scope.namespace!r}.")
+
+
+def _check_at_rest(scope: Scope, tx: Transaction, session_id: str) -> None:
+    waiting = tx.rows("runs_not_over_in", namespace=scope.namespace, session_id=session_id)
+    if waiting:
+        run_id = to_text(IdKind.RUN, waiting[0]["run_id"])
+        raise SessionParked(
+            f"{run_id} waits in this conversation. Resume or withdraw it first; nothing was changed.",
+            session_id=session_id,
+            run_id=run_id,
+        )
