@@ -40,6 +40,7 @@ from agents_memory.store.files import open_database, release
 from agents_memory.types import (
     MAIN,
     About,
+    ApprovalRequest,
     Caller,
     Entity,
     Episode,
@@ -315,7 +316,7 @@ class MemoryView:
     def _check_open(self) -> None:
         """A view has no life of its own; the file's database refuses once it is closed."""
 
-    def _do(self, operation: str, **arguments: Any) -> Any:
+    def _do(self, operation: str, /, **arguments: Any) -> Any:
         return self.call(operation, {key: value for key, value in arguments.items() if value is not None})
 
 
@@ -619,6 +620,59 @@ class Memory(MemoryView):
             dry_run: Say what would go, and delete nothing.
         """
         return cast("DeletedSessions", self._do("delete_old_sessions", before=before, dry_run=dry_run))
+
+    def request_approval(
+        self,
+        operation: str,
+        arguments: Mapping[str, Any],
+        *,
+        by: str | None = None,
+        reason: str | None = None,
+        words: str | None = None,
+        session_id: str | None = None,
+        expires_at: When | None = None,
+        approvals: int | None = None,
+        not_by_requester: bool | None = None,
+    ) -> ApprovalRequest:
+        """Ask a person for a write that no run of an agent makes, such as an MCP client's or a realtime agent's.
+
+        It waits in the same queue as the calls of parked runs. Approving it writes it, in the transaction of the
+        decision; otherwise nothing is written. The very same that waits already is not asked a second time.
+
+        Args:
+            operation: A write that agents have a tool for, such as `"remember"`.
+            arguments: Its arguments, any that it takes.
+            by: Who asks; the handle's writer when left out. It becomes the writer of what is written.
+            reason: Why; the reviewer is told.
+            words: The words it rests on. What is written cites them, where it is a fact.
+            session_id: The conversation it comes from; without `words` its last user message is cited.
+            expires_at: When it stops waiting; never when left out.
+            approvals: How many people must approve it; one when left out.
+            not_by_requester: Whether who asks may not decide; they may when left out.
+
+        Returns:
+            The request, such as `a9`. Once it is decided, its `receipt` says what was written.
+
+        Raises:
+            AgentsMemoryError: Whatever the write would raise now; nobody is asked about what cannot work.
+            InvalidInput: It is no write that can be asked for; or who asks may not decide, and nobody says who asks.
+            InvalidTime: `expires_at` lies in the past.
+        """
+        return cast(
+            "ApprovalRequest",
+            self._do(
+                "request_approval",
+                operation=operation,
+                arguments=arguments,
+                by=by,
+                reason=reason,
+                words=words,
+                session_id=session_id,
+                expires_at=expires_at,
+                approvals=approvals,
+                not_by_requester=not_by_requester,
+            ),
+        )
 
     def close(self) -> None:
         """Give the handle back; the last one of the process checkpoints and lets go of the file. Harmless twice."""

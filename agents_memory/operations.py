@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agents_memory.approvals import arguments as of_approvals
-from agents_memory.approvals import claims, effects, expiry, parking, queue, runs, withdrawal
+from agents_memory.approvals import asking, claims, effects, expiry, parking, queue, runs, withdrawal
 from agents_memory.errors import AgentsMemoryError, InvalidInput, NotFound
 from agents_memory.graph import arguments as of_graph
 from agents_memory.graph import entities, episodes, facts, provenance, reading, relations
@@ -159,6 +159,19 @@ def operation_named(name: str) -> Operation:
         return CATALOGUE[name]
     except KeyError:
         raise NotFound(f"There is no operation {name!r}. Known: {', '.join(sorted(CATALOGUE))}.") from None
+
+
+def gated_named(name: str) -> Operation:
+    """The entry of a write that people can be asked about.
+
+    Raises:
+        InvalidInput: It is none.
+        NotFound: There is no operation of that name.
+    """
+    operation = operation_named(name)
+    if operation.risk is not Risk.WRITE or not operation.tool_parameters:
+        raise InvalidInput(f"{name!r} is no write of an agent, so that nobody is asked about it.")
+    return operation
 
 
 def _refusal(operation: Operation, error: ValidationError) -> InvalidInput:
@@ -573,6 +586,14 @@ _APPROVALS = (
         result=ParkedRun,
         risk=Risk.INTERNAL,
         handler=partial(parking.repark_run, operation_named),
+    ),
+    Operation(
+        name="request_approval",
+        description="Ask a person for a write, without a run: it is written when it is approved, and not before.",
+        arguments=of_approvals.RequestApproval,
+        result=ApprovalRequest,
+        risk=Risk.INTERNAL,
+        handler=partial(asking.request_approval, gated_named),
     ),
     Operation(
         name="pending",

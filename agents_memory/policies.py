@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Final
 
 from agents_memory.errors import InvalidInput
-from agents_memory.operations import Risk, operation_named
+from agents_memory.operations import gated_named
 from agents_memory.types import Effect, Kind, Preview
 
 __all__ = ["Answer", "Look", "Policy", "always", "any_of", "audit_only", "by_operation", "low_risk", "never"]
@@ -97,9 +97,7 @@ def by_operation(policies: Mapping[str, Policy], *, otherwise: Policy = always) 
         NotFound: There is no operation of that name.
     """
     for name in policies:
-        operation = operation_named(name)
-        if operation.risk is not Risk.WRITE or not operation.tool_parameters:
-            raise InvalidInput(f"{name!r} is no write of an agent, so that no policy is asked about it.")
+        gated_named(name)
     chosen = {name: _reader(policy) for name, policy in policies.items()}
     rest = _reader(otherwise)
 

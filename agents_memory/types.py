@@ -481,7 +481,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """A call that waits for a person, or waited; or a write that was made at once, for a look afterwards.
+    """A write that waits for a person, or waited; or one that was made at once, for a look afterwards.
 
     Attributes:
         id: Such as `a9`.
@@ -492,16 +492,19 @@ class ApprovalRequest:
         arguments: The arguments that would run, as JSON: the reviewer's after an edit.
         preview: What it would do, as of the moment it was made or last shown; of a `written` one what it did.
         agent: The agent that called.
-        run_id: The parked run, such as `n5`.
+        run_id: The parked run, such as `n5`; None when it was asked for without a run.
         session_id: The conversation.
         call_id: The model's id of the call.
-        words: The user's words that it comes from.
+        words: The words that it comes from.
         requested_at: When it was made.
         expires_at: When it stops waiting, if ever.
         decisions: What was decided, oldest first.
         stale: Whether memory changed so that the preview differs from the one made when it was parked.
         approvals_needed: How many people must approve it.
         approved_by: Those who have, as far as their approval counts for what it would do now.
+        requested_by: Who asked for it, or parked its run.
+        reason: Why, as they said.
+        receipt: What carrying it out did, once that happened.
     """
 
     id: str
@@ -522,6 +525,9 @@ class ApprovalRequest:
     stale: bool = False
     approvals_needed: int = 1
     approved_by: tuple[str, ...] = ()
+    requested_by: str | None = None
+    reason: str | None = None
+    receipt: Receipt | Episode | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from pydantic import Base64Bytes, BeforeValidator, Field
 
 from agents_memory._ids import IdKind, to_number
 from agents_memory.graph.arguments import Arguments, Content, Moment, Name, RequestId, RunId, Text
+from agents_memory.sessions.arguments import SessionId
 from agents_memory.types import MAIN, Choice, RunStatus
 
 LeaseSeconds = Annotated[float, Field(gt=0, le=86_400)]
@@ -120,6 +121,22 @@ class Decide(OneRequest):
     arguments: dict[str, Any] | None = Field(default=None, description="After an edit, every argument as it shall be.")
     preview: Text | None = Field(default=None, description="The digest that was shown to who decides.")
     always: bool = Field(default=False, strict=True, description="Approve this tool's later calls in the run, too.")
+
+
+class RequestApproval(Arguments):
+    """Ask for a write without a run."""
+
+    operation: Text = Field(description="The verb, such as remember.")
+    arguments: dict[str, Any] = Field(description="Its arguments, any that it takes.")
+    by: Content | None = Field(default=None, description="Who asks; the handle's writer when left out.")
+    reason: Content | None = Field(default=None, description="Why it is asked for; the reviewer is told.")
+    words: Content | None = Field(default=None, description="The words it rests on, kept as evidence.")
+    session_id: SessionId | None = Field(default=None, description="The conversation it comes from.")
+    call_id: Text | None = Field(default=None, description="The model's id of the call.")
+    agent: Text | None = Field(default=None, description="The agent that called.")
+    expires_at: Moment | None = Field(default=None, description="When it stops waiting; never when left out.")
+    approvals: Approvals = Field(default=1, description="How many people must approve it.")
+    not_by_requester: bool = Field(default=False, strict=True, description="Whether who asked may not decide.")
 
 
 class Acknowledge(OneRequest):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, NoReturn, Protocol
 
 from agents_memory.errors import InvalidInput
@@ -36,6 +37,8 @@ class Verb(Protocol):
 
 Verbs = Callable[[str], Verb]
 """The catalogue, handed in from above."""
+Check = Callable[[Verb, Mapping[str, Any]], Arguments]
+"""Checks the arguments of a call."""
 
 
 def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,6 +104,23 @@ def checked(verb: Verb, arguments: Mapping[str, Any]) -> Arguments:
             unknown=unknown,
         )
     return verb.parse(given(arguments))
+
+
+def checked_whole(verb: Verb, arguments: Mapping[str, Any]) -> Arguments:
+    """The checked arguments of a write that no model's tool asks for, which may use all that the verb takes.
+
+    Raises:
+        InvalidInput: They do not fit.
+    """
+    return verb.parse(given(arguments))
+
+
+def dated(verb: Verb, used: Mapping[str, Any], requested_at: datetime) -> dict[str, Any]:
+    """The arguments with the moment that "now" meant when the call was made, not when it was carried out."""
+    moment = next((name for name in ("at", "valid_from", "occurred_at") if name in verb.tool_parameters), None)
+    if moment is None or moment in used or "valid_to" in used:
+        return dict(used)
+    return {**used, moment: requested_at.isoformat()}
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from agents_memory._ids import IdKind, to_number, to_text
 from agents_memory.approvals import preview, runs
 from agents_memory.approvals.arguments import Perform, TryCall
-from agents_memory.approvals.calls import Verb, Verbs, canonical, checked, digest_of, given, readable
+from agents_memory.approvals.calls import Verb, Verbs, canonical, checked, dated, digest_of, given, readable
 from agents_memory.approvals.moves import before_request
 from agents_memory.approvals.rows import within
 from agents_memory.errors import InvalidTransition, StaleRequest, WrongNamespace
@@ -143,7 +142,7 @@ def _perform_reviewed(scope: Scope, tx: Transaction, verb: Verb, call: _Call, re
             request_id=request_id,
             status=request["status"],
         )
-    used = _dated(verb, json.loads(request["final_arguments"] or request["arguments"]), request["requested_at"])
+    used = dated(verb, json.loads(request["final_arguments"] or request["arguments"]), request["requested_at"])
     result = verb.handler(_writer(scope, call, request["item_id"], request["request_id"]), checked(verb, used))
     _check_seen(request, result)
     _record(scope, tx, call, key, request["request_id"], verb.dump(result))
@@ -154,14 +153,6 @@ def _perform_reviewed(scope: Scope, tx: Transaction, verb: Verb, call: _Call, re
         allowed=before_request(RequestStatus.DONE),
     )
     return _performed(tx, verb, verb.dump(result), request=request, repeated=False)
-
-
-def _dated(verb: Verb, used: dict[str, Any], requested_at: datetime) -> dict[str, Any]:
-    """The arguments with the moment that "now" meant when the model made the call, not when it was carried out."""
-    moment = next((name for name in ("at", "valid_from") if name in verb.tool_parameters), None)
-    if moment is None or moment in used or "valid_to" in used:
-        return used
-    return {**used, moment: requested_at.isoformat()}
 
 
 def _perform_free(scope: Scope, tx: Transaction, verb: Verb, call: _Call) -> Performed:

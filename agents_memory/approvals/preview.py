@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from agents_memory.approvals.calls import Verb, Verbs, checked, digest_of
+from agents_memory.approvals.calls import Check, Verb, Verbs, checked, digest_of
 from agents_memory.errors import AgentsMemoryError, InvalidInput, StorageError
 from agents_memory.graph.scope import Scope
 from agents_memory.types import Change, Effect, Preview, Receipt, Trial
@@ -33,21 +33,27 @@ FOREIGN: Final = Preview(changes=(), problem=None, digest=digest_of("foreign")[:
 """Of a tool that is not ours: what it would do is not known here."""
 
 
-def try_verb(scope: Scope, verb: Verb, arguments: Mapping[str, Any]) -> Trial:
+def try_verb(scope: Scope, verb: Verb, arguments: Mapping[str, Any], check: Check = checked) -> Trial:
     """Run a verb without doing it. Must not be called inside a transaction, which it would join.
+
+    Args:
+        scope: Who would call it.
+        verb: The verb.
+        arguments: Its arguments.
+        check: What checks them; they may use what the tool offers when left out.
 
     Raises:
         StorageError: DuckDB failed; that says nothing about the call.
     """
     try:
-        parsed = checked(verb, arguments)
+        parsed = check(verb, arguments)
         with scope.database.transaction(dry_run=True):
             result = verb.handler(scope, parsed)
     except StorageError:
         raise
     except AgentsMemoryError as error:
         return Trial(preview=impossible(str(error)), error=error.to_dict())
-    return Trial(preview=_told(result, changes_of(result)))
+    return Trial(preview=of_call(result))
 
 
 def preview_of(verbs: Verbs, scope: Scope, operation: str | None, arguments: Mapping[str, Any]) -> Preview:
@@ -60,6 +66,11 @@ def preview_of(verbs: Verbs, scope: Scope, operation: str | None, arguments: Map
 def impossible(problem: str) -> Preview:
     """Of a call that cannot work."""
     return _digested(Preview(changes=(), problem=problem, digest=""))
+
+
+def of_call(result: object) -> Preview:
+    """Of a call that was tried, or is carried out just now: without the ids that it gives to new things."""
+    return _told(result, changes_of(result))
 
 
 def of_done(result: object) -> Preview:

@@ -1,8 +1,8 @@
 """The queue as its reviewers see it: what waits, what it would do, and the decision.
 
 A decision is a row that is never changed. Deciding is compare-and-set: the second decider is told who was first, unless
-the rules of the run want a second one. It does not run anything; when the last request of a run is decided, the run
-becomes ready for whoever resumes it.
+the rules of the request want a second one. It does not run anything: when the last request of a run is decided, the run
+becomes ready for whoever resumes it. Only what was asked for without a run is written at once.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from dataclasses import replace
 from typing import Final
 
 from agents_memory._ids import IdKind, to_text
-from agents_memory.approvals import preview
+from agents_memory.approvals import asking, preview
 from agents_memory.approvals.arguments import Acknowledge, Decide, OneRequest
-from agents_memory.approvals.calls import Verbs, checked, read, readable
+from agents_memory.approvals.calls import Verbs, checked, checked_whole, read, readable
 from agents_memory.approvals.moves import before_request
 from agents_memory.approvals.rows import (
     decisions_by_request,
     find_requests,
+    is_without_run,
     one_request,
     request_from_row,
     requests_from,
@@ -109,7 +110,7 @@ def decide(verbs: Verbs, scope: Scope, arguments: Decide) -> ApprovalRequest:
         AlreadyDecided: Somebody was first; the error says who, what and when.
         InvalidInput: The edit does not fit the verb, or nothing can be edited.
         InvalidTransition: The call cannot work as it is; edit or reject it.
-        MayNotDecide: The run's rules want somebody else.
+        MayNotDecide: The rules of the request want somebody else.
         NotFound: There is no such request here or below.
         StaleRequest: Memory changed since the preview that was decided on.
     """
@@ -119,6 +120,8 @@ def decide(verbs: Verbs, scope: Scope, arguments: Decide) -> ApprovalRequest:
     check_decider(row, arguments.by)
     if arguments.always and arguments.decision is not Choice.APPROVE:
         raise InvalidInput("Only an approval can be for always.")
+    if arguments.always and row["run_id"] is None:
+        raise InvalidInput(f"{arguments.request_id} belongs to no run that an approval for always could cover.")
     final = _final_arguments(verbs, row, arguments)
     seen = _preview_now(verbs, scope, row)
     planned = seen if final is None else _preview_now(verbs, scope, {**row, "final_arguments": final})
@@ -129,7 +132,7 @@ def decide(verbs: Verbs, scope: Scope, arguments: Decide) -> ApprovalRequest:
         )
     _check_seen(row, arguments, seen)
     with scope.database.transaction() as tx:
-        _settle(scope, tx, row, arguments, final, planned)
+        _settle(verbs, scope, tx, row, arguments, final, planned)
     return requests_from(scope, [one_request(scope, arguments.request_id)])[0]
 
 
@@ -239,7 +242,8 @@ def _final_arguments(verbs: Verbs, row: Row, arguments: Decide) -> str | None:
         raise InvalidInput(
             f"{request_id} calls a tool of the app, whose arguments cannot be edited. Reject it instead."
         )
-    checked(preview.tool_verb(verbs, row["operation"]), arguments.arguments)
+    check = checked_whole if is_without_run(row) else checked
+    check(preview.tool_verb(verbs, row["operation"]), arguments.arguments)
     return readable(arguments.arguments)
 
 
@@ -254,7 +258,10 @@ def _preview_now(verbs: Verbs, scope: Scope, row: Row) -> Preview:
         return preview.FOREIGN
     inner = within(scope, row["namespace"], row["session_id"])
     edited = row["final_arguments"]
-    seen = preview.preview_of(verbs, inner, row["operation"], read(edited or row["arguments"]))
+    if is_without_run(row):
+        seen = asking.looked_at_again(verbs, inner, row, edited or row["arguments"])
+    else:
+        seen = preview.preview_of(verbs, inner, row["operation"], read(edited or row["arguments"]))
     return seen if edited is None else preview.with_arguments(seen, edited)
 
 
@@ -269,7 +276,9 @@ def _outcome(row: Row, arguments: Decide, earlier: Sequence[Row]) -> RequestStat
     return RequestStatus.APPROVED if is_enough else RequestStatus.PENDING
 
 
-def _settle(scope: Scope, tx: Transaction, row: Row, arguments: Decide, final: str | None, planned: Preview) -> None:
+def _settle(
+    verbs: Verbs, scope: Scope, tx: Transaction, row: Row, arguments: Decide, final: str | None, planned: Preview
+) -> None:
     decisions = tx.rows("decisions_of", request_ids=[row["request_id"]])
     status = _outcome(row, arguments, counting(decisions, planned.digest))
     moved = tx.one_or_none(
@@ -299,3 +308,5 @@ def _settle(scope: Scope, tx: Transaction, row: Row, arguments: Decide, final: s
     audit.record(tx, arguments.decision.value, [arguments.request_id], namespace=row["namespace"], actor=arguments.by)
     if row["run_id"] is not None:
         tx.run("decided_runs", run_ids=[row["run_id"]], now=tx.now)
+    if is_without_run(row) and status is RequestStatus.APPROVED:
+        asking.carry_out(verbs, scope, tx, row, final or row["final_arguments"] or row["arguments"], planned)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
+
+from pydantic import TypeAdapter
 
 from agents_memory._ids import IdKind, to_number, to_text
 from agents_memory.approvals import preview
@@ -13,7 +16,18 @@ from agents_memory.errors import NotFound
 from agents_memory.graph.rows import optional_id
 from agents_memory.graph.scope import Scope
 from agents_memory.store.values import Row
-from agents_memory.types import MAIN, ApprovalRequest, Decision, ParkedRun, RequestStatus, RunStatus
+from agents_memory.types import (
+    MAIN,
+    ApprovalRequest,
+    Decision,
+    Episode,
+    ParkedRun,
+    Receipt,
+    RequestStatus,
+    RunStatus,
+)
+
+_CARRIED_OUT: Final = TypeAdapter[Receipt | Episode](Receipt | Episode)
 
 
 def find_requests(
@@ -57,6 +71,11 @@ def one_run(scope: Scope, run_id: str) -> Row:
     return rows[0]
 
 
+def is_without_run(row: Row) -> bool:
+    """Whether a request was made of the memory itself, so that nobody resumes anything to carry it out."""
+    return bool(row["origin"] == "memory")
+
+
 def within(scope: Scope, namespace: str, session_id: str | None = None, branch: str = MAIN) -> Scope:
     """The scope as it is for what belongs to a namespace below, and to a conversation there."""
     caller = replace(scope.caller, namespace=namespace, session_id=session_id, branch=branch)
@@ -98,12 +117,15 @@ def request_from_row(row: Row, decisions: Sequence[Row], digest: str | None = No
         run_id=optional_id(IdKind.RUN, row["run_id"]),
         session_id=row["session_id"],
         call_id=row["call_id"],
-        words=row["words"],
+        words=row["words"] or row["said"],
         requested_at=row["requested_at"],
         expires_at=row["expires_at"],
         decisions=tuple(map(decision_from_row, decisions)),
         approvals_needed=row["approvals_needed"],
         approved_by=tuple(one["decided_by"] for one in counted),
+        requested_by=row["parked_by"] or row["requested_by"],
+        reason=row["reason"],
+        receipt=None if row["receipt"] is None else _CARRIED_OUT.validate_json(row["receipt"]),
     )
 
 

@@ -22,7 +22,7 @@ def check_requester(requesters: Iterable[str | None], *, not_by_requester: bool)
         InvalidInput: The requester may not decide, and nobody says who that is.
     """
     if not_by_requester and not any(requesters):
-        raise InvalidInput("Who asks may not decide, so say who asks: park with by=, or open the memory with writer=.")
+        raise InvalidInput("Who asks may not decide, so say who asks: pass by=, or open the memory with writer=.")
 
 
 def check_decider(request: Row, by: str) -> None:

@@ -30,7 +30,7 @@ from agents_memory.cli.output import (
 )
 from agents_memory.errors import InvalidInput
 from agents_memory.memory import Memory
-from agents_memory.types import ApprovalRequest, ParkedRun, PossibleConflict, RequestStatus
+from agents_memory.types import ApprovalRequest, Episode, ParkedRun, PossibleConflict, Receipt, RequestStatus
 
 app = typer.Typer(help="See and decide what waits for a person.", no_args_is_help=True)
 
@@ -101,7 +101,7 @@ def approve(
     namespace: QueueOption = WHOLE_FILE,
     as_json: JsonOption = False,
 ) -> None:
-    """Approve a request; it is carried out when its run is resumed."""
+    """Approve a request; it is carried out when its run is resumed, or at once when no run asked for it."""
     with opened(memory, namespace) as handle:
         decided = _decide(handle, request_id, "approve", by, reason=reason, preview=preview, always=always)
     _say(decided, as_json=as_json)
@@ -244,20 +244,30 @@ def print_request(request: ApprovalRequest) -> None:
     """Print a request as its reviewer needs it: the change, the words, the arguments, and what was decided."""
     rows = [
         ("request", " · ".join(filter(None, (request.id, request.status, _agreed(request))))),
-        ("call", f"{request.tool}, by agent {request.agent or '?'}, in session {request.session_id or 'none'}"),
+        ("call", f"{request.tool}, {_asked_by(request)}, in session {request.session_id or 'none'}"),
         ("arguments", request.arguments),
         ("words", request.words or "none on record"),
     ]
+    if request.reason is not None:
+        rows.append(("reason", request.reason))
     if request.expires_at is not None:
         rows.append(("expires", f"{day(request.expires_at)} UTC"))
     rows += _under("changed" if _is_carried_out(request) else "would change", _changes(request))
     rows += _under("duplicate of", [", ".join(request.preview.duplicates)] if request.preview.duplicates else [])
     rows += _under("may contradict", [_conflict(conflict) for conflict in request.preview.conflicts])
     rows += [("decided", _decision(decision)) for decision in request.decisions]
+    if request.receipt is not None:
+        rows.append(("written", _written(request.receipt)))
     rows.append(
         ("preview", request.preview.digest + (" · STALE: memory changed since it was asked" if request.stale else ""))
     )
     print_fields(rows)
+
+
+def _asked_by(request: ApprovalRequest) -> str:
+    if request.call_id is None and request.agent is None:
+        return f"asked for by {request.requested_by or '?'}"
+    return f"by agent {request.agent or '?'}"
 
 
 def _changes(request: ApprovalRequest) -> list[str]:
@@ -338,7 +348,17 @@ def _say(decided: ApprovalRequest, *, as_json: bool) -> None:
     if decided.status is RequestStatus.PENDING:
         console.print(clean(f"{decided.id} waits on: {_agreed(decided)}."))
         return
-    console.print(clean(f"{decided.id} is {decided.status}. Run {decided.run_id or '-'} goes on when it is resumed."))
+    console.print(clean(f"{decided.id} is {decided.status}. {_what_follows(decided)}"))
+
+
+def _what_follows(decided: ApprovalRequest) -> str:
+    if decided.run_id is not None:
+        return f"Run {decided.run_id} goes on when it is resumed."
+    return "Nothing was written." if decided.receipt is None else f"It was written: {_written(decided.receipt)}."
+
+
+def _written(receipt: Receipt | Episode) -> str:
+    return f"{receipt.status} {receipt.id}" if isinstance(receipt, Receipt) else receipt.id
 
 
 def _with_changes(before: dict[str, Any], changes: list[str]) -> dict[str, Any]:

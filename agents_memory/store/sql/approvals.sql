@@ -45,6 +45,26 @@ VALUES (
     $request_id, $namespace, 'written', $run_id, $call_id, $session_id, $agent, $operation, $operation, $arguments,
     $arguments_digest, $preview, $preview_digest, $item_id, 'written', $requested_by, $now);
 
+-- name: insert_asked
+-- A write that was asked for without a run.
+INSERT INTO approval_requests (
+    request_id, namespace, origin, call_id, session_id, agent, tool, operation, arguments, arguments_digest, preview,
+    preview_digest, item_id, words, reason, approvals, not_by_requester, status, requested_by, requested_at, expires_at)
+VALUES (
+    $request_id, $namespace, 'memory', $call_id, $session_id, $agent, $operation, $operation, $arguments, $arguments_digest,
+    $preview, $preview_digest, $item_id, $words, $reason, $approvals, $not_by_requester, 'pending', $requested_by, $now,
+    $expires_at);
+
+-- name: same_asked
+-- The very same that somebody asked for without a run, and that waits.
+SELECT request_id FROM approval_requests
+WHERE origin = 'memory' AND status = 'pending' AND namespace = $namespace AND operation = $operation
+  AND arguments_digest = $arguments_digest AND approvals = $approvals AND not_by_requester = $not_by_requester
+  AND requested_by IS NOT DISTINCT FROM $requested_by AND session_id IS NOT DISTINCT FROM $session_id
+  AND call_id IS NOT DISTINCT FROM $call_id AND words IS NOT DISTINCT FROM $words
+  AND (expires_at IS NULL OR expires_at > $now)
+ORDER BY request_id LIMIT 1;
+
 -- name: insert_decisions
 -- What was decided about some requests, each with its reason.
 INSERT INTO decisions_made
@@ -52,12 +72,13 @@ SELECT unnest($request_ids::BIGINT[]), $decision, $decided_by, unnest($reasons::
        $preview_digest, $always, $now;
 
 -- name: requests_of
--- Requests with the user's words and the rules of their run, oldest first: some by id, those of a run, or of a status.
-SELECT r.*, i.text AS words, p.parked_by, coalesce(p.approvals, 1) AS approvals_needed,
-       coalesce(p.not_by_requester, false) AS not_by_requester
+-- Requests with their words, rules and receipts, oldest first: some by id, those of a run, or those of a status.
+SELECT r.* REPLACE (coalesce(r.not_by_requester, p.not_by_requester, false) AS not_by_requester),
+       coalesce(r.approvals, p.approvals, 1) AS approvals_needed, p.parked_by, i.text AS said, e.receipt
 FROM approval_requests r
 LEFT JOIN session_items_stored i ON i.item_id = r.item_id
 LEFT JOIN parked_runs p ON p.run_id = r.run_id AND r.origin = 'run'
+LEFT JOIN effects e ON e.request_id = r.request_id
 WHERE is_within(r.namespace, $namespace)
   AND ($request_ids::BIGINT[] IS NULL OR list_contains($request_ids::BIGINT[], r.request_id))
   AND ($run_id IS NULL OR r.run_id = $run_id)

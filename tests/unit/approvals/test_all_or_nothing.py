@@ -97,6 +97,29 @@ def acknowledging(queue: Queue) -> Work:
     return lambda: queue.memory.call("acknowledge", {"request_id": "a1", "by": "eve"})
 
 
+def asking(queue: Queue) -> Work:
+    queue.say("Cy took ingest over.")
+    wanted = {"content": "Cy owns ingest", "entities": ["Cy"]}
+    return lambda: queue.memory.request_approval("remember", wanted, session_id="conv")
+
+
+def approving_what_no_run_asked(queue: Queue) -> Work:
+    wanted = {"content": "Cy owns ingest", "entities": ["Cy"], "relate": [["Cy", "owns", "ingest"]]}
+    queue.memory.request_approval("remember", wanted, words="Cy took ingest over.")
+    return lambda: queue.decide("a1")
+
+
+def editing_what_no_run_asked(queue: Queue) -> Work:
+    queue.memory.remember("Bo owns ingest", entities=["Bo"])
+    queue.memory.request_approval("supersede", {"fact_id": "f1", "content": "Cy owns it"}, words="Cy took it over.")
+    return lambda: queue.decide("a1", "edit", arguments={"fact_id": "f1", "content": "Cy owns ingest"})
+
+
+def rejecting_what_no_run_asked(queue: Queue) -> Work:
+    queue.memory.request_approval("remember", {"content": "Cy owns ingest"})
+    return lambda: queue.decide("a1", "reject")
+
+
 def checkpointing(queue: Queue) -> Work:
     return _held(queue, "checkpoint_run", **SAVED, settled=["c1"])
 
@@ -161,6 +184,10 @@ def _held(queue: Queue, operation: str, **given: Any) -> Work:
         performing_freely,
         performing_for_review,
         acknowledging,
+        asking,
+        approving_what_no_run_asked,
+        editing_what_no_run_asked,
+        rejecting_what_no_run_asked,
         checkpointing,
         finishing,
         failing,

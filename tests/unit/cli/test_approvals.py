@@ -290,3 +290,23 @@ def test_a_request_that_two_people_must_approve_says_how_many_have(tmp_path: Pat
     assert "a1 · pending · 1 of 2 approved" in shown
     assert "approve, always in this run, by eve" in shown
     assert approvals(path, "approve", "a1", "--by", "sam")[1].startswith("a1 is approved.")
+
+
+def test_what_was_asked_without_a_run_is_reviewed_the_same_way_and_written_at_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "asked.duckdb")
+    with Memory.open(path, writer="mail-reader") as memory:
+        memory.remember("Bo owns ingest.")
+        memory.request_approval("supersede", {"fact_id": "f1", "content": "Cy owns ingest."}, reason="A mail said so")
+        memory.request_approval("forget", {"fact_id": "f1"})
+        memory.request_approval("add_episode", {"text": "Cy: mine"})
+
+    assert "a1  " in approvals(path, "list", "--check")[1]
+    shown = approvals(path, "show", "a1")[1]
+    assert "supersede, asked for by mail-reader, in session none" in shown
+    assert "A mail said so" in shown
+    assert "fact ended f1: Bo owns ingest." in shown
+    assert approvals(path, "approve", "a1", "--by", "eve") == (0, "a1 is done. It was written: superseded f2.\n")
+    assert "written " in approvals(path, "show", "a1")[1]
+    assert approvals(path, "reject", "a2", "--by", "eve") == (0, "a2 is rejected. Nothing was written.\n")
+    assert approvals(path, "approve", "a3", "--by", "eve") == (0, "a3 is done. It was written: p1.\n")
+    assert approvals(path, "approve", "a3", "--by", "bob")[0] == 4

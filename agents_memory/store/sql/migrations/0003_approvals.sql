@@ -46,7 +46,9 @@ CREATE TABLE run_states (
     PRIMARY KEY (run_id, revision, checkpoint)
 );
 
+-- origin 'memory': asked for without a run; what it would write is written in the transaction of the decision.
 -- origin 'written': nobody was asked; it was written at once, and is listed until somebody acknowledges it.
+-- words, reason, approvals, not_by_requester: of origin 'memory'. Others have their words in item_id, the rules in their run.
 -- started_at: when a resume began a call of a tool that is not ours, whose effect this file cannot know.
 CREATE TABLE approval_requests (
     request_id       BIGINT PRIMARY KEY,
@@ -64,6 +66,10 @@ CREATE TABLE approval_requests (
     preview          VARCHAR NOT NULL,
     preview_digest   VARCHAR NOT NULL,
     item_id          BIGINT,
+    words            VARCHAR,
+    reason           VARCHAR,
+    approvals        INTEGER CHECK (approvals >= 1),
+    not_by_requester BOOLEAN,
     status           VARCHAR NOT NULL CHECK (status IN
         ('pending', 'approved', 'rejected', 'expired', 'withdrawn', 'erased', 'written', 'done')),
     final_arguments  VARCHAR,
@@ -97,7 +103,7 @@ CREATE TABLE effects (
     request_id       BIGINT,
     run_id           BIGINT,
     session_id       VARCHAR,
-    call_id          VARCHAR NOT NULL,
+    call_id          VARCHAR,
     fence            BIGINT,
     settled          BOOLEAN NOT NULL,
     receipt          VARCHAR NOT NULL,
