@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from agents_memory import policies
 from agents_memory.errors import AgentsMemoryError
 from agents_memory.graph.scope import namespace_of
 from agents_memory.memory import Memory, MemoryView
@@ -62,6 +63,7 @@ __all__ = [
     "RunStateStore",
     "memory_tools",
     "namespace_of",
+    "policies",
 ]
 
 _NEED_THE_SDK = {

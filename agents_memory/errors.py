@@ -91,6 +91,12 @@ class AlreadyDecided(InvalidTransition):
     code = "already_decided"
 
 
+class MayNotDecide(Conflict):
+    """The rules of the run want somebody else to decide: not who asked, or a second person."""
+
+    code = "may_not_decide"
+
+
 class StaleRequest(Conflict):
     """Memory changed since the request was last shown; look at it again before deciding."""
 

@@ -583,6 +583,14 @@ _APPROVALS = (
         handler=queue.pending,
     ),
     Operation(
+        name="written",
+        description="List the writes that were made without asking and wait for a look, oldest first.",
+        arguments=of_graph.NoArguments,
+        result=tuple[ApprovalRequest, ...],
+        risk=Risk.READ,
+        handler=queue.written,
+    ),
+    Operation(
         name="check_pending",
         description="List the approval requests that wait, each tried again: what it would change now, and if stale.",
         arguments=of_graph.NoArguments,
@@ -613,6 +621,14 @@ _APPROVALS = (
         result=ApprovalRequest,
         risk=Risk.DECIDE,
         handler=partial(queue.decide, operation_named),
+    ),
+    Operation(
+        name="acknowledge",
+        description="Say that a write which was made without asking was looked at, once.",
+        arguments=of_approvals.Acknowledge,
+        result=ApprovalRequest,
+        risk=Risk.DECIDE,
+        handler=queue.acknowledge,
     ),
     Operation(
         name="withdraw",

@@ -322,6 +322,29 @@ class Change:
     text: str
 
 
+class Difference(StrEnum):
+    """What two statements about the same thing differ in, when they cannot both be true."""
+
+    NUMBER = "number"
+    NEGATION = "negation"
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PossibleConflict:
+    """A fact that holds and may contradict what is written: the words say so, and nobody has judged it.
+
+    Attributes:
+        id: The fact, such as `f12`.
+        text: What it says.
+        differs_in: Where the two differ.
+    """
+
+    id: str
+    text: str
+    differs_in: Difference
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What a write says it did.
@@ -332,6 +355,8 @@ class Receipt:
         version: Its version.
         changes: Every row of memory that changed or was found to hold already.
         note: What a caller should know besides, such as an argument that had no effect.
+        duplicates: The facts that say the same already, such as `f12`.
+        conflicts: The facts that may contradict what was written; both are kept.
     """
 
     status: Status
@@ -339,6 +364,8 @@ class Receipt:
     version: int
     changes: tuple[Change, ...] = ()
     note: str | None = None
+    duplicates: tuple[str, ...] = ()
+    conflicts: tuple[PossibleConflict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,6 +413,7 @@ class RequestStatus(StrEnum):
     EXPIRED = "expired"
     WITHDRAWN = "withdrawn"
     ERASED = "erased"
+    WRITTEN = "written"
     DONE = "done"
 
 
@@ -418,12 +446,16 @@ class Preview:
     Attributes:
         changes: The rows of memory it would change or find. Empty for a tool that is not ours.
         problem: Why it cannot run, or None.
-        digest: A fingerprint of the above; it changes when memory changes in a way that matters to the call.
+        digest: A fingerprint of all this; it changes when memory changes in a way that matters to the call.
+        duplicates: The facts that say the same already, such as `f12`; a `remember` would only reinforce one.
+        conflicts: The facts that hold and may contradict what it would write.
     """
 
     changes: tuple[Change, ...]
     problem: str | None
     digest: str
+    duplicates: tuple[str, ...] = ()
+    conflicts: tuple[PossibleConflict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -431,11 +463,12 @@ class Decision:
     """Who decided what, when and why.
 
     Attributes:
-        decision: `approve`, `reject`, `edit`, `withdraw` or `expire`.
+        decision: `approve`, `reject`, `edit`, `withdraw`, `expire` or `acknowledge`.
         decided_by: The reviewer; `agents_memory` where nobody had to be asked.
         decided_at: When.
         reason: Why, as the reviewer said; the model is told.
         arguments: The arguments after an edit, as JSON.
+        always: Whether later calls of the same tool in the same run are approved too.
     """
 
     decision: str
@@ -443,11 +476,12 @@ class Decision:
     decided_at: datetime
     reason: str | None = None
     arguments: str | None = None
+    always: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """A call that waits for a person, or waited.
+    """A call that waits for a person, or waited; or a write that was made at once, for a look afterwards.
 
     Attributes:
         id: Such as `a9`.
@@ -456,7 +490,7 @@ class ApprovalRequest:
         tool: The tool the model called.
         operation: The verb of memory behind it; None for a tool that is not ours.
         arguments: The arguments that would run, as JSON: the reviewer's after an edit.
-        preview: What it would do, as of the moment it was made or last shown.
+        preview: What it would do, as of the moment it was made or last shown; of a `written` one what it did.
         agent: The agent that called.
         run_id: The parked run, such as `n5`.
         session_id: The conversation.
@@ -466,6 +500,8 @@ class ApprovalRequest:
         expires_at: When it stops waiting, if ever.
         decisions: What was decided, oldest first.
         stale: Whether memory changed so that the preview differs from the one made when it was parked.
+        approvals_needed: How many people must approve it.
+        approved_by: Those who have, as far as their approval counts for what it would do now.
     """
 
     id: str
@@ -484,6 +520,8 @@ class ApprovalRequest:
     expires_at: datetime | None = None
     decisions: tuple[Decision, ...] = field(default=())
     stale: bool = False
+    approvals_needed: int = 1
+    approved_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -559,6 +597,7 @@ class Verdict:
         approved: Whether the call may run.
         message: What the model is told when it may not.
         is_ours: Whether the tool is one of this package's, whose writes happen exactly once.
+        always: Whether later calls of the same tool in the same run may run too.
     """
 
     request_id: str
@@ -569,6 +608,7 @@ class Verdict:
     approved: bool
     message: str | None
     is_ours: bool
+    always: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -587,6 +627,7 @@ class Claim:
         tools: The tools that its calls name, each with a fingerprint of its parameters, as JSON.
         session_is_ours: Whether the conversation is kept in this file.
         verdicts: What was decided, a call each.
+        waiting: The requests that are not decided yet, when the claim did not wait for all.
     """
 
     run: ParkedRun
@@ -600,6 +641,7 @@ class Claim:
     tools: str
     session_is_ours: bool
     verdicts: tuple[Verdict, ...]
+    waiting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

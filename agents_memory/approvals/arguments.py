@@ -11,6 +11,7 @@ from agents_memory.graph.arguments import Arguments, Content, Moment, Name, Requ
 from agents_memory.types import MAIN, Choice, RunStatus
 
 LeaseSeconds = Annotated[float, Field(gt=0, le=86_400)]
+Approvals = Annotated[int, Field(ge=1, le=9, strict=True)]
 Fence = Annotated[int, Field(ge=0, strict=True)]
 
 
@@ -39,6 +40,8 @@ class Perform(TryCall):
     branch: Text = Field(default=MAIN, description="Its branch.")
     approved: bool = Field(strict=True, description="Whether the policy or a person lets it run.")
     fence: Fence | None = Field(default=None, description="The token of the claim under which it runs.")
+    review: bool = Field(default=False, strict=True, description="Whether a person is to look at it afterwards.")
+    agent: Text | None = Field(default=None, description="The agent that called.")
 
 
 class CallToReview(Arguments):
@@ -79,6 +82,8 @@ class ParkRun(StoppedRun):
     branch: Text = Field(default=MAIN, description="Its branch.")
     session_is_ours: bool = Field(default=False, strict=True, description="Whether it is kept in this file.")
     by: Text | None = Field(default=None, description="Who parks it.")
+    approvals: Approvals = Field(default=1, description="How many people must approve each request.")
+    not_by_requester: bool = Field(default=False, strict=True, description="Whether who asked may not decide.")
 
 
 class Held(Arguments):
@@ -90,6 +95,8 @@ class Held(Arguments):
 
 class ReparkRun(Held, StoppedRun):
     """Stop a resumed run again."""
+
+    waiting: tuple[RequestId, ...] = Field(default=(), description="The requests that the claim left undecided.")
 
 
 class CheckpointRun(Held, SavedState):
@@ -112,6 +119,14 @@ class Decide(OneRequest):
     reason: Content | None = Field(default=None, description="Why; the model is told.")
     arguments: dict[str, Any] | None = Field(default=None, description="After an edit, every argument as it shall be.")
     preview: Text | None = Field(default=None, description="The digest that was shown to who decides.")
+    always: bool = Field(default=False, strict=True, description="Approve this tool's later calls in the run, too.")
+
+
+class Acknowledge(OneRequest):
+    """Say that a write was looked at."""
+
+    by: Content = Field(description="Who looked at it.")
+    reason: Content | None = Field(default=None, description="What there is to say about it.")
 
 
 class Withdraw(Arguments):
@@ -148,6 +163,7 @@ class ClaimRun(OneRun):
 
     owner: Text = Field(pattern=r"^.+:[0-9]{1,10}:[^:]+$", description="Who claims it, as host:pid:random.")
     lease_s: LeaseSeconds = Field(default=60.0, description="Seconds until the claim is lost unless it is renewed.")
+    partial: bool = Field(default=False, strict=True, description="Whether to take it while some requests wait.")
 
 
 class RenewLease(Held):

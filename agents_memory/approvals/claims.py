@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import os
 import socket
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -16,7 +17,8 @@ from agents_memory._ids import IdKind, to_text
 from agents_memory.approvals.arguments import ClaimRun
 from agents_memory.approvals.moves import before_run
 from agents_memory.approvals.queue import expire_due
-from agents_memory.approvals.rows import one_run, run_from_row
+from agents_memory.approvals.rows import decisions_by_request, one_run, run_from_row
+from agents_memory.approvals.rules import counting
 from agents_memory.approvals.runs import last_item, take_back
 from agents_memory.errors import InvalidTransition, Undecided
 from agents_memory.graph.arguments import NoArguments
@@ -43,19 +45,21 @@ def runs_to_resume(scope: Scope, _arguments: NoArguments) -> tuple[ParkedRun, ..
 
 
 def claim_run(scope: Scope, arguments: ClaimRun) -> Claim:
-    """Take a decided run for resuming; at most one caller wins.
+    """Take a decided run for resuming, or one that is decided in part; at most one caller wins.
 
     Raises:
         InvalidTransition: Somebody holds it, or it is over.
         NotFound: There is no such run here or below.
-        Undecided: Some of its requests still wait.
+        Undecided: Some of its requests still wait; of a partial claim, all of them do.
     """
     expire_due(scope)
     with scope.database.transaction() as tx:
         run = one_run(scope, arguments.run_id)
-        uncertain = _check_claimable(tx, run)
+        requests = tx.rows("requests_of_revision", run_id=run["run_id"], revision=run["revision"])
+        _check_decided(run, requests, partial=arguments.partial)
+        uncertain = _check_claimable(tx, run, requests)
         if not uncertain:
-            return _claimed(scope, tx, run, arguments)
+            return _claimed(scope, tx, run, requests, arguments)
         tx.run("doubt_run", run_id=run["run_id"], allowed=before_run(RunStatus.UNCERTAIN), now=tx.now)
     raise InvalidTransition(
         f"{arguments.run_id} is uncertain: {', '.join(uncertain)} began in an attempt that was lost, and is no tool of "
@@ -66,13 +70,17 @@ def claim_run(scope: Scope, arguments: ClaimRun) -> Claim:
     )
 
 
-def _check_claimable(tx: Transaction, run: Row) -> list[str]:
+def _check_decided(run: Row, requests: Sequence[Row], *, partial: bool) -> None:
+    waiting = _ids(_waiting(requests))
+    if not waiting or (partial and len(waiting) < len(requests)):
+        return
+    run_id = to_text(IdKind.RUN, run["run_id"])
+    raise Undecided(f"{run_id} waits for {', '.join(waiting)}. Decide first.", run_id=run_id, requests=waiting)
+
+
+def _check_claimable(tx: Transaction, run: Row, requests: Sequence[Row]) -> list[str]:
     """Refuse a run that cannot be resumed now; otherwise the tools of its calls whose outcome nobody knows."""
     run_id, status = to_text(IdKind.RUN, run["run_id"]), RunStatus(run["status"])
-    requests = tx.rows("requests_of_revision", run_id=run["run_id"], revision=run["revision"])
-    waiting = [to_text(IdKind.REQUEST, row["request_id"]) for row in requests if row["status"] == RequestStatus.PENDING]
-    if waiting:
-        raise Undecided(f"{run_id} waits for {', '.join(waiting)}. Decide first.", run_id=run_id, requests=waiting)
     if status is RunStatus.RESUMING and not _is_lost(run, tx.now):
         raise InvalidTransition(
             f"{run_id} is being resumed by {run['lease_owner']} until {run['lease_until']:%H:%M:%S} UTC. Wait for it.",
@@ -88,7 +96,9 @@ def _check_claimable(tx: Transaction, run: Row) -> list[str]:
     ]
 
 
-def _claimed(scope: Scope, tx: Transaction, run: Row, arguments: ClaimRun) -> Claim:
+def _claimed(scope: Scope, tx: Transaction, run: Row, requests: Sequence[Row], arguments: ClaimRun) -> Claim:
+    verdicts, waiting = _verdicts(tx, requests), _waiting(requests)
+    _check_always(run, verdicts, waiting)
     if run["watermark"] is not None:
         take_back(tx, run)
     taken = tx.one_or_none(
@@ -115,20 +125,42 @@ def _claimed(scope: Scope, tx: Transaction, run: Row, arguments: ClaimRun) -> Cl
         schema_version=state["schema_version"],
         tools=state["tools"],
         session_is_ours=run["session_is_ours"],
-        verdicts=_verdicts(tx, run),
+        verdicts=verdicts,
+        waiting=tuple(_ids(waiting)),
     )
 
 
-def _verdicts(tx: Transaction, run: Row) -> tuple[Verdict, ...]:
-    requests = tx.rows("requests_of_revision", run_id=run["run_id"], revision=run["revision"])
-    reasons = {
-        row["request_id"]: row["reason"]
-        for row in tx.rows("decisions_of", request_ids=[row["request_id"] for row in requests])
-    }
-    return tuple(_verdict(row, reasons.get(row["request_id"])) for row in requests)
+def _waiting(requests: Sequence[Row]) -> list[Row]:
+    return [row for row in requests if row["status"] == RequestStatus.PENDING]
 
 
-def _verdict(row: Row, reason: str | None) -> Verdict:
+def _ids(requests: Sequence[Row]) -> list[str]:
+    return [to_text(IdKind.REQUEST, row["request_id"]) for row in requests]
+
+
+def _check_always(run: Row, verdicts: Sequence[Verdict], waiting: Sequence[Row]) -> None:
+    """Refuse to let an approval for always decide what a person was asked about and has not decided."""
+    covered = {(verdict.tool, verdict.agent) for verdict in verdicts if verdict.always}
+    caught = _ids([row for row in waiting if (row["tool"], row["agent"]) in covered])
+    if caught:
+        run_id = to_text(IdKind.RUN, run["run_id"])
+        raise Undecided(
+            f"An approval for always would decide {', '.join(caught)}, which call the same tool. Decide them first.",
+            run_id=run_id,
+            requests=caught,
+        )
+
+
+def _verdicts(tx: Transaction, requests: Sequence[Row]) -> tuple[Verdict, ...]:
+    decided = decisions_by_request(tx.rows("decisions_of", request_ids=[row["request_id"] for row in requests]))
+    return tuple(
+        _verdict(row, decided[row["request_id"]]) for row in requests if row["status"] != RequestStatus.PENDING
+    )
+
+
+def _verdict(row: Row, decisions: Sequence[Row]) -> Verdict:
+    reason = decisions[-1]["reason"] if decisions else None
+    approvals = counting(decisions, row["preview_digest"])
     status = RequestStatus(row["status"])
     approved = status in {RequestStatus.APPROVED, RequestStatus.DONE}
     withdrawn = status is RequestStatus.WITHDRAWN
@@ -142,10 +174,13 @@ def _verdict(row: Row, reason: str | None) -> Verdict:
         approved=approved,
         message=None if approved else message,
         is_ours=row["operation"] is not None,
+        always=approved and bool(approvals) and all(one["always"] for one in approvals),
     )
 
 
 def _is_due(run: Row, now: datetime) -> bool:
+    if run["is_waiting"]:  # it was resumed with a part of the decisions, and that was lost or failed
+        return False
     if run["status"] == RunStatus.READY:
         return True
     if run["status"] == RunStatus.RESUMING:

@@ -2,7 +2,8 @@
 
 One transaction holds the write, its evidence, its audit row and the effect that names the call. A call that is made
 again finds its effect and gets the stored receipt. Of a parked call the effect belongs to its approval request, which
-also says with which arguments it may run; of any other call to (session, run, call id, verb, arguments).
+also says with which arguments it may run; of any other call to (session, run, call id, verb, arguments). A write that
+nobody was asked about can be listed for a look afterwards, in the same transaction.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from agents_memory._ids import IdKind, to_number, to_text
 from agents_memory.approvals import preview, runs
 from agents_memory.approvals.arguments import Perform, TryCall
-from agents_memory.approvals.calls import Verb, Verbs, canonical, checked, digest_of, given
+from agents_memory.approvals.calls import Verb, Verbs, canonical, checked, digest_of, given, readable
 from agents_memory.approvals.moves import before_request
 from agents_memory.approvals.rows import within
 from agents_memory.errors import InvalidTransition, StaleRequest, WrongNamespace
@@ -24,7 +25,7 @@ from agents_memory.graph.scope import Scope
 from agents_memory.sessions import items
 from agents_memory.store.database import Transaction
 from agents_memory.store.values import Row
-from agents_memory.types import Edit, Performed, RequestStatus, Trial
+from agents_memory.types import Edit, Performed, Preview, RequestStatus, Trial
 
 
 def try_call(verbs: Verbs, scope: Scope, arguments: TryCall) -> Trial:
@@ -77,6 +78,8 @@ class _Call:
     run_id: int | None
     fence: int | None
     approved: bool
+    review: bool
+    agent: str | None
 
     @property
     def key(self) -> str:
@@ -102,6 +105,8 @@ def _call_of(scope: Scope, tx: Transaction, verb: Verb, arguments: Perform) -> _
         run_id=run_id,
         fence=arguments.fence,
         approved=arguments.approved,
+        review=arguments.review,
+        agent=arguments.agent,
     )
 
 
@@ -167,9 +172,39 @@ def _perform_free(scope: Scope, tx: Transaction, verb: Verb, call: _Call) -> Per
     if not call.approved:
         raise InvalidTransition(f"This {verb.name} needs approval first. Nothing was written.")
     item_id = _latest_words(scope, call)
-    result = verb.handler(_writer(scope, call, item_id, None), checked(verb, call.arguments))
-    _record(scope, tx, call, call.key, None, verb.dump(result))
-    return Performed(operation=verb.name, result=verb.dump(result), repeated=False)
+    request_id = tx.new_id(IdKind.REQUEST) if call.review else None
+    result = verb.handler(_writer(scope, call, item_id, request_id), checked(verb, call.arguments))
+    _record(scope, tx, call, call.key, request_id, verb.dump(result))
+    if request_id is not None:
+        _list_for_review(scope, tx, call, request_id, item_id, preview.of_done(result))
+    return Performed(
+        operation=verb.name,
+        result=verb.dump(result),
+        repeated=False,
+        request_id=optional_id(IdKind.REQUEST, request_id),
+    )
+
+
+def _list_for_review(
+    scope: Scope, tx: Transaction, call: _Call, request_id: int, item_id: int | None, done: Preview
+) -> None:
+    tx.run(
+        "insert_written",
+        request_id=request_id,
+        namespace=scope.namespace,
+        run_id=call.run_id,
+        call_id=call.call_id,
+        session_id=call.session_id,
+        agent=call.agent,
+        operation=call.operation,
+        arguments=readable(call.arguments),
+        arguments_digest=call.digest,
+        preview=preview.to_json(done),
+        preview_digest=done.digest,
+        item_id=item_id,
+        requested_by=scope.caller.writer,
+        now=tx.now,
+    )
 
 
 def _adopted(tx: Transaction, call: _Call) -> Row | None:

@@ -27,6 +27,8 @@ REQUEST_MOVES: Final[Mapping[RequestStatus, frozenset[RequestStatus]]] = Mapping
         RequestStatus.REJECTED: frozenset({RequestStatus.ERASED}),
         RequestStatus.EXPIRED: frozenset({RequestStatus.ERASED}),
         RequestStatus.WITHDRAWN: frozenset({RequestStatus.ERASED}),
+        # done: somebody acknowledged it
+        RequestStatus.WRITTEN: frozenset({RequestStatus.DONE, RequestStatus.ERASED}),
         RequestStatus.DONE: frozenset({RequestStatus.ERASED}),
         RequestStatus.ERASED: frozenset(),
     }
@@ -34,7 +36,10 @@ REQUEST_MOVES: Final[Mapping[RequestStatus, frozenset[RequestStatus]]] = Mapping
 
 RUN_MOVES: Final[Mapping[RunStatus, frozenset[RunStatus]]] = MappingProxyType(
     {
-        RunStatus.PARKED: frozenset({RunStatus.READY, RunStatus.EXPIRED, RunStatus.WITHDRAWN, RunStatus.ERASED}),
+        # resuming: with what is decided, while the rest waits on
+        RunStatus.PARKED: frozenset(
+            {RunStatus.READY, RunStatus.RESUMING, RunStatus.EXPIRED, RunStatus.WITHDRAWN, RunStatus.ERASED}
+        ),
         RunStatus.READY: frozenset({RunStatus.RESUMING, RunStatus.WITHDRAWN, RunStatus.ERASED}),
         # resuming again: the claim was lost, and somebody else takes it
         RunStatus.RESUMING: frozenset(

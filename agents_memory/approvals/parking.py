@@ -14,8 +14,9 @@ from agents_memory.approvals.arguments import CallToReview, ParkRun, ReparkRun, 
 from agents_memory.approvals.calls import Verbs, arguments_digest, read, readable
 from agents_memory.approvals.queue import decide_by_ourselves
 from agents_memory.approvals.rows import one_run, run_from_row, within
+from agents_memory.approvals.rules import check_requester
 from agents_memory.approvals.runs import held, keep_state, settle_requests
-from agents_memory.errors import InvalidInput, NotFound, WrongNamespace
+from agents_memory.errors import InvalidInput, InvalidTransition, NotFound, WrongNamespace
 from agents_memory.graph import audit
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions import items
@@ -39,9 +40,12 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
     """Park a run. One whose very state waits already, in the same conversation, is not parked a second time.
 
     Raises:
-        InvalidInput: The handle stands above every namespace.
+        InvalidInput: The handle stands above every namespace; or who asks may not decide, and nobody says who asks.
+        InvalidTransition: It is parked already, under other rules.
         WrongNamespace: A call would write outside of the handle's namespace and what is below it.
     """
+    parked_by = arguments.by or scope.caller.writer
+    check_requester([parked_by], not_by_requester=arguments.not_by_requester)
     asked = [_asked(verbs, scope, call, arguments.session_id) for call in arguments.calls]
     spoken_in = within(scope, scope.namespace, arguments.session_id, arguments.branch)
     words = _words(spoken_in, arguments.session_id) if arguments.session_is_ours else None
@@ -51,6 +55,7 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
             "run_of_state", namespace=scope.namespace, session_id=arguments.session_id, digest=arguments.digest
         )
         if again is not None:
+            _check_same_rules(again, arguments)
             return run_from_row(one_run(scope, to_text(IdKind.RUN, again["run_id"])))
         run_id = tx.new_id(IdKind.RUN)
         tx.run(
@@ -63,7 +68,9 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
             starting_agent=arguments.starting_agent,
             current_agent=arguments.current_agent,
             status=_status(asked),
-            parked_by=arguments.by or scope.caller.writer,
+            approvals=arguments.approvals,
+            not_by_requester=arguments.not_by_requester,
+            parked_by=parked_by,
             now=tx.now,
         )
         run: Row = {"run_id": run_id, "revision": 1, "namespace": scope.namespace, "session_id": arguments.session_id}
@@ -74,27 +81,61 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
 def repark_run(verbs: Verbs, scope: Scope, arguments: ReparkRun) -> ParkedRun:
     """Stop a resumed run again, at its next revision; the state before cannot be resumed any more.
 
+    A request that the claim left undecided, and whose call waits still, goes along with whatever was decided meanwhile.
+
     Raises:
         LeaseLost: The claim was lost; nothing was written.
     """
     run_id = to_number(IdKind.RUN, arguments.run_id)
     before = one_run(scope, arguments.run_id)
     inner = within(scope, before["namespace"], branch=before["branch"])
-    asked = [_asked(verbs, inner, call, before["session_id"]) for call in arguments.calls]
+    carried = _carried(scope, before, arguments)
+    calls = [call for call in arguments.calls if _identity(call) not in carried]
+    asked = [_asked(verbs, inner, call, before["session_id"]) for call in calls]
     words = _words(inner, before["session_id"]) if before["session_is_ours"] else None
     with scope.database.transaction() as tx:
         run = held(scope, tx, run_id, arguments.fence)
+        waiting = tx.rows("carry_requests", request_ids=list(carried.values()), revision=run["revision"] + 1)
         settle_requests(tx, run)
         revision = tx.one(
             "repark_run",
             run_id=run_id,
             fence=arguments.fence,
-            status=_status(asked),
+            status=RunStatus.PARKED if any(row["is_pending"] for row in waiting) else _status(asked),
             current_agent=arguments.current_agent,
             now=tx.now,
         )["revision"]
         _ask(inner, tx, {**run, "revision": revision}, asked, arguments, words)
     return run_from_row(one_run(scope, arguments.run_id))
+
+
+def _check_same_rules(again: Row, arguments: ParkRun) -> None:
+    if (again["approvals"], again["not_by_requester"]) == (arguments.approvals, arguments.not_by_requester):
+        return
+    run_id = to_text(IdKind.RUN, again["run_id"])
+    raise InvalidTransition(
+        f"{run_id} is parked already, under other rules about who decides. Withdraw it, or park it under the same.",
+        run_id=run_id,
+    )
+
+
+def _identity(call: CallToReview) -> tuple[str, str, str | None, str]:
+    return call.call_id, call.tool, call.agent, arguments_digest(call.arguments)
+
+
+def _carried(scope: Scope, run: Row, arguments: ReparkRun) -> dict[tuple[str, str, str | None, str], int]:
+    """The requests that go along to the next revision, by their calls."""
+    undecided = {to_number(IdKind.REQUEST, request_id) for request_id in arguments.waiting}
+    if not undecided:
+        return {}
+    wanted = {_identity(call) for call in arguments.calls}
+    rows = scope.database.rows("requests_of_revision", run_id=run["run_id"], revision=run["revision"])
+    found = {
+        (row["call_id"], row["tool"], row["agent"], row["arguments_digest"]): row["request_id"]
+        for row in rows
+        if row["request_id"] in undecided
+    }
+    return {identity: number for identity, number in found.items() if identity in wanted}
 
 
 def _asked(verbs: Verbs, scope: Scope, call: CallToReview, session_id: str | None) -> _Asked:
@@ -125,6 +166,8 @@ def _asked(verbs: Verbs, scope: Scope, call: CallToReview, session_id: str | Non
 
 def _ask(scope: Scope, tx: Transaction, run: Row, asked: list[_Asked], stopped: StoppedRun, words: int | None) -> None:
     keep_state(tx, run["run_id"], run["revision"], stopped)
+    if not asked:
+        return
     numbers = tx.new_ids(IdKind.REQUEST, len(asked))
     tx.run(
         "insert_requests",

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from pydantic import TypeAdapter
+
 from agents_memory.approvals.calls import Verb, Verbs, checked, digest_of
 from agents_memory.errors import AgentsMemoryError, InvalidInput, StorageError
 from agents_memory.graph.scope import Scope
@@ -26,6 +28,7 @@ _TOUCHED: Final = frozenset(
         Effect.RELATION_RETRACTED,
     }
 )
+_KEPT: Final = TypeAdapter(Preview)
 FOREIGN: Final = Preview(changes=(), problem=None, digest=digest_of("foreign")[:12])
 """Of a tool that is not ours: what it would do is not known here."""
 
@@ -44,7 +47,7 @@ def try_verb(scope: Scope, verb: Verb, arguments: Mapping[str, Any]) -> Trial:
         raise
     except AgentsMemoryError as error:
         return Trial(preview=impossible(str(error)), error=error.to_dict())
-    return Trial(preview=_preview(changes_of(result), None))
+    return Trial(preview=_told(result, changes_of(result)))
 
 
 def preview_of(verbs: Verbs, scope: Scope, operation: str | None, arguments: Mapping[str, Any]) -> Preview:
@@ -56,7 +59,17 @@ def preview_of(verbs: Verbs, scope: Scope, operation: str | None, arguments: Map
 
 def impossible(problem: str) -> Preview:
     """Of a call that cannot work."""
-    return _preview((), problem)
+    return _digested(Preview(changes=(), problem=problem, digest=""))
+
+
+def of_done(result: object) -> Preview:
+    """Of a call that was carried out: what it did."""
+    return _told(result, result.changes if isinstance(result, Receipt) else ())
+
+
+def with_arguments(preview: Preview, arguments: str) -> Preview:
+    """The preview of an edit, whose digest also tells the arguments apart: who decides next decides on those."""
+    return replace(preview, digest=digest_of(preview.digest + arguments)[:12])
 
 
 def tool_verb(verbs: Verbs, operation: str) -> Verb:
@@ -86,19 +99,22 @@ def touched(changes: tuple[Change, ...]) -> list[tuple[str, str | None, str]]:
 
 def to_json(preview: Preview) -> str:
     """A preview as it is kept with its request."""
-    changes = [{"effect": change.effect.value, "id": change.id, "text": change.text} for change in preview.changes]
-    return json.dumps({"changes": changes, "problem": preview.problem})
+    data: dict[str, Any] = _KEPT.dump_python(preview, mode="json")
+    del data["digest"]
+    return json.dumps(data)
 
 
 def from_json(text: str, digest: str) -> Preview:
     """A kept preview."""
-    data = json.loads(text)
-    changes = tuple(
-        Change(effect=Effect(change["effect"]), id=change["id"], text=change["text"]) for change in data["changes"]
-    )
-    return Preview(changes=changes, problem=data["problem"], digest=digest)
+    return _KEPT.validate_python({**json.loads(text), "digest": digest})
 
 
-def _preview(changes: tuple[Change, ...], problem: str | None) -> Preview:
-    plain = Preview(changes=changes, problem=problem, digest="")
-    return replace(plain, digest=digest_of(to_json(plain))[:12])
+def _told(result: object, changes: tuple[Change, ...]) -> Preview:
+    if not isinstance(result, Receipt):
+        return _digested(Preview(changes=changes, problem=None, digest=""))
+    told = Preview(changes=changes, problem=None, digest="", duplicates=result.duplicates, conflicts=result.conflicts)
+    return _digested(told)
+
+
+def _digested(preview: Preview) -> Preview:
+    return replace(preview, digest=digest_of(to_json(preview))[:12])

@@ -1,7 +1,8 @@
 """The queue as its reviewers see it: what waits, what it would do, and the decision.
 
-A decision is a row that is never changed. Deciding is compare-and-set: the second decider is told who was first. It
-does not run anything; when the last request of a run is decided, the run becomes ready for whoever resumes it.
+A decision is a row that is never changed. Deciding is compare-and-set: the second decider is told who was first, unless
+the rules of the run want a second one. It does not run anything; when the last request of a run is decided, the run
+becomes ready for whoever resumes it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,18 @@ from typing import Final
 
 from agents_memory._ids import IdKind, to_text
 from agents_memory.approvals import preview
-from agents_memory.approvals.arguments import Decide, OneRequest
+from agents_memory.approvals.arguments import Acknowledge, Decide, OneRequest
 from agents_memory.approvals.calls import Verbs, checked, read, readable
 from agents_memory.approvals.moves import before_request
-from agents_memory.approvals.rows import find_requests, one_request, requests_from, within
+from agents_memory.approvals.rows import (
+    decisions_by_request,
+    find_requests,
+    one_request,
+    request_from_row,
+    requests_from,
+    within,
+)
+from agents_memory.approvals.rules import check_decider, check_second, counting
 from agents_memory.errors import AlreadyDecided, InvalidInput, InvalidTransition, StaleRequest
 from agents_memory.graph import audit
 from agents_memory.graph.arguments import NoArguments
@@ -26,11 +35,6 @@ from agents_memory.types import ApprovalRequest, Choice, Decision, Preview, Requ
 
 OURSELVES: Final = "agents_memory"
 """Who decides when nobody had to be asked."""
-_OUTCOMES: Final = {
-    Choice.APPROVE: RequestStatus.APPROVED,
-    Choice.EDIT: RequestStatus.APPROVED,
-    Choice.REJECT: RequestStatus.REJECTED,
-}
 
 
 def pending(scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:
@@ -43,8 +47,35 @@ def check_pending(verbs: Verbs, scope: Scope, _arguments: NoArguments) -> tuple[
     """The requests that wait, each with what it would do now; each is tried, which costs several statements."""
     expire_due(scope)
     rows = find_requests(scope, status=RequestStatus.PENDING)
-    requests = requests_from(scope, rows)
-    return tuple(_tried_now(verbs, scope, row, request) for row, request in zip(rows, requests, strict=True))
+    decided = decisions_by_request(scope.database.rows("decisions_of", request_ids=[row["request_id"] for row in rows]))
+    return tuple(_tried_now(verbs, scope, row, decided[row["request_id"]]) for row in rows)
+
+
+def written(scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:
+    """The writes that nobody was asked about, and that nobody has acknowledged yet, oldest first."""
+    return requests_from(scope, find_requests(scope, status=RequestStatus.WRITTEN))
+
+
+def acknowledge(scope: Scope, arguments: Acknowledge) -> ApprovalRequest:
+    """Say that a write was looked at, once. To undo what it wrote, forget or correct that as usual.
+
+    Raises:
+        AlreadyDecided: Somebody was first.
+        InvalidTransition: It is no write that was made without asking.
+        NotFound: There is no such request here or below.
+    """
+    with scope.database.transaction() as tx:
+        row = one_request(scope, arguments.request_id)
+        if row["origin"] != "written":
+            raise InvalidTransition(
+                f"{arguments.request_id} was asked about, so there is nothing to acknowledge. Decide it instead.",
+                request_id=arguments.request_id,
+                status=row["status"],
+            )
+        if row["status"] != RequestStatus.WRITTEN:
+            check_open(scope, row)
+        close_requests(tx, [row], RequestStatus.DONE, "acknowledge", [arguments.reason], by=arguments.by)
+    return requests_from(scope, [one_request(scope, arguments.request_id)])[0]
 
 
 def show_request(verbs: Verbs, scope: Scope, arguments: OneRequest) -> ApprovalRequest:
@@ -55,10 +86,10 @@ def show_request(verbs: Verbs, scope: Scope, arguments: OneRequest) -> ApprovalR
     """
     expire_due(scope)
     row = one_request(scope, arguments.request_id)
-    (request,) = requests_from(scope, [row])
-    if request.status is not RequestStatus.PENDING:
-        return request
-    return _tried_now(verbs, scope, row, request)
+    decisions = scope.database.rows("decisions_of", request_ids=[row["request_id"]])
+    if row["status"] != RequestStatus.PENDING:
+        return request_from_row(row, decisions)
+    return _tried_now(verbs, scope, row, decisions)
 
 
 def request_history(scope: Scope, arguments: OneRequest) -> tuple[Decision, ...]:
@@ -72,21 +103,25 @@ def request_history(scope: Scope, arguments: OneRequest) -> tuple[Decision, ...]
 
 
 def decide(verbs: Verbs, scope: Scope, arguments: Decide) -> ApprovalRequest:
-    """Decide a request, once.
+    """Decide a request, once; where several must approve, each of them once.
 
     Raises:
         AlreadyDecided: Somebody was first; the error says who, what and when.
         InvalidInput: The edit does not fit the verb, or nothing can be edited.
         InvalidTransition: The call cannot work as it is; edit or reject it.
+        MayNotDecide: The run's rules want somebody else.
         NotFound: There is no such request here or below.
         StaleRequest: Memory changed since the preview that was decided on.
     """
     expire_due(scope)
     row = one_request(scope, arguments.request_id)
     check_open(scope, row)
+    check_decider(row, arguments.by)
+    if arguments.always and arguments.decision is not Choice.APPROVE:
+        raise InvalidInput("Only an approval can be for always.")
     final = _final_arguments(verbs, row, arguments)
     seen = _preview_now(verbs, scope, row)
-    planned = seen if final is None else _preview_now(verbs, scope, {**row, "arguments": final})
+    planned = seen if final is None else _preview_now(verbs, scope, {**row, "final_arguments": final})
     if arguments.decision is not Choice.REJECT and planned.problem is not None:
         raise InvalidTransition(
             f"{arguments.request_id} cannot work: {planned.problem} Edit or reject it.",
@@ -102,10 +137,12 @@ def _check_seen(row: Row, arguments: Decide, seen: Preview) -> None:
     """Without a digest a reviewer has seen what was parked, with one what that digest stands for."""
     if arguments.decision is Choice.REJECT and arguments.preview is None:
         return
-    if seen.digest == (arguments.preview or row["preview_digest"]):
+    was_edited = row["final_arguments"] is not None and arguments.preview is None
+    if seen.digest == (arguments.preview or row["preview_digest"]) and not was_edited:
         return
+    what = "Another reviewer edited it" if was_edited else "Memory changed"
     raise StaleRequest(
-        f"Memory changed since {arguments.request_id} was {'shown' if arguments.preview else 'asked'}. "
+        f"{what} since {arguments.request_id} was {'shown' if arguments.preview else 'asked'}. "
         "Show it, and decide with the digest of the preview that you saw.",
         request_id=arguments.request_id,
     )
@@ -151,6 +188,7 @@ def close_requests(
         reasons=list(reasons),
         arguments=None,
         preview_digest=None,
+        always=False,
         now=tx.now,
     )
     for namespace in dict.fromkeys(row["namespace"] for row in rows):
@@ -163,10 +201,18 @@ def check_open(scope: Scope, row: Row) -> None:
 
     Raises:
         AlreadyDecided: The error says who, what and when.
+        InvalidTransition: Nobody was asked, so there is nothing to decide.
     """
     if row["status"] == RequestStatus.PENDING:
         return
     request_id = to_text(IdKind.REQUEST, row["request_id"])
+    if row["status"] == RequestStatus.WRITTEN:
+        raise InvalidTransition(
+            f"{request_id} was written at once, so there is nothing to decide. Acknowledge it; to undo it, forget or "
+            "correct what it wrote.",
+            request_id=request_id,
+            status=row["status"],
+        )
     decisions = scope.database.rows("decisions_of", request_ids=[row["request_id"]])
     if not decisions:
         raise AlreadyDecided(f"{request_id} is {row['status']} already.", request_id=request_id, status=row["status"])
@@ -197,8 +243,9 @@ def _final_arguments(verbs: Verbs, row: Row, arguments: Decide) -> str | None:
     return readable(arguments.arguments)
 
 
-def _tried_now(verbs: Verbs, scope: Scope, row: Row, request: ApprovalRequest) -> ApprovalRequest:
+def _tried_now(verbs: Verbs, scope: Scope, row: Row, decisions: Sequence[Row]) -> ApprovalRequest:
     fresh = _preview_now(verbs, scope, row)
+    request = request_from_row(row, decisions, fresh.digest)
     return replace(request, preview=fresh, stale=fresh.digest != row["preview_digest"])
 
 
@@ -206,22 +253,38 @@ def _preview_now(verbs: Verbs, scope: Scope, row: Row) -> Preview:
     if row["operation"] is None:
         return preview.FOREIGN
     inner = within(scope, row["namespace"], row["session_id"])
-    return preview.preview_of(verbs, inner, row["operation"], read(row["arguments"]))
+    edited = row["final_arguments"]
+    seen = preview.preview_of(verbs, inner, row["operation"], read(edited or row["arguments"]))
+    return seen if edited is None else preview.with_arguments(seen, edited)
+
+
+def _outcome(row: Row, arguments: Decide, earlier: Sequence[Row]) -> RequestStatus:
+    """Where a request goes: it waits on while more people must approve what it is now."""
+    if arguments.decision is Choice.REJECT:
+        return RequestStatus.REJECTED
+    if arguments.decision is Choice.EDIT:
+        earlier = ()
+    check_second(row, earlier, arguments.by)
+    is_enough = len(earlier) + 1 >= row["approvals_needed"]
+    return RequestStatus.APPROVED if is_enough else RequestStatus.PENDING
 
 
 def _settle(scope: Scope, tx: Transaction, row: Row, arguments: Decide, final: str | None, planned: Preview) -> None:
-    status = _OUTCOMES[arguments.decision]
+    decisions = tx.rows("decisions_of", request_ids=[row["request_id"]])
+    status = _outcome(row, arguments, counting(decisions, planned.digest))
     moved = tx.one_or_none(
         "move_request",
         request_id=row["request_id"],
         status=status,
         allowed=[RequestStatus.PENDING.value],
+        seen_arguments=row["final_arguments"],
         final_arguments=final,
         preview=preview.to_json(planned),
         preview_digest=planned.digest,
     )
     if moved is None:
         check_open(scope, tx.one("request_by_id", request_id=row["request_id"]))
+        raise StaleRequest(f"Another reviewer edited {arguments.request_id} just now. Show it, and decide on that.")
     tx.run(
         "insert_decisions",
         request_ids=[row["request_id"]],
@@ -230,6 +293,7 @@ def _settle(scope: Scope, tx: Transaction, row: Row, arguments: Decide, final: s
         reasons=[arguments.reason],
         arguments=final,
         preview_digest=planned.digest,
+        always=arguments.always,
         now=tx.now,
     )
     audit.record(tx, arguments.decision.value, [arguments.request_id], namespace=row["namespace"], actor=arguments.by)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from agents_memory._ids import IdKind, to_number, to_text
 from agents_memory.approvals import preview
+from agents_memory.approvals.rules import counting
 from agents_memory.errors import NotFound
 from agents_memory.graph.rows import optional_id
 from agents_memory.graph.scope import Scope
@@ -64,14 +65,27 @@ def within(scope: Scope, namespace: str, session_id: str | None = None, branch: 
 
 def requests_from(scope: Scope, rows: Sequence[Row]) -> tuple[ApprovalRequest, ...]:
     """Requests with what was decided about them; costs one statement however many there are."""
-    decided: dict[int, list[Decision]] = defaultdict(list)
-    for row in scope.database.rows("decisions_of", request_ids=[row["request_id"] for row in rows]):
-        decided[row["request_id"]].append(decision_from_row(row))
-    return tuple(request_from_row(row, tuple(decided[row["request_id"]])) for row in rows)
+    decided = decisions_by_request(scope.database.rows("decisions_of", request_ids=[row["request_id"] for row in rows]))
+    return tuple(request_from_row(row, decided[row["request_id"]]) for row in rows)
 
 
-def request_from_row(row: Row, decisions: tuple[Decision, ...]) -> ApprovalRequest:
-    """A request with the preview that is kept with it."""
+def decisions_by_request(rows: Iterable[Row]) -> Mapping[int, list[Row]]:
+    """Rows of decisions by their request, which has none where there is none."""
+    found: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["request_id"]].append(row)
+    return found
+
+
+def request_from_row(row: Row, decisions: Sequence[Row], digest: str | None = None) -> ApprovalRequest:
+    """A request with the preview that is kept with it.
+
+    Args:
+        row: The request.
+        decisions: What was decided about it.
+        digest: The preview for which approvals count; the kept one when left out.
+    """
+    counted = counting(decisions, digest or row["preview_digest"])
     return ApprovalRequest(
         id=to_text(IdKind.REQUEST, row["request_id"]),
         namespace=row["namespace"],
@@ -87,7 +101,9 @@ def request_from_row(row: Row, decisions: tuple[Decision, ...]) -> ApprovalReque
         words=row["words"],
         requested_at=row["requested_at"],
         expires_at=row["expires_at"],
-        decisions=decisions,
+        decisions=tuple(map(decision_from_row, decisions)),
+        approvals_needed=row["approvals_needed"],
+        approved_by=tuple(one["decided_by"] for one in counted),
     )
 
 
@@ -99,6 +115,7 @@ def decision_from_row(row: Row) -> Decision:
         decided_at=row["decided_at"],
         reason=row["reason"],
         arguments=row["arguments"],
+        always=row["always"],
     )
 
 

@@ -33,6 +33,7 @@ from agents_memory.store.values import Row
 from agents_memory.types import ParkedRun, RequestStatus, RunStatus
 
 _NOT_DONE: Final = "Its write could not be done when the run was resumed."
+_LEFT: Final = "Its run went on without it."
 
 
 def get_run(scope: Scope, arguments: OneRun) -> ParkedRun:
@@ -128,14 +129,16 @@ def fail_run(scope: Scope, arguments: FailRun) -> ParkedRun:
 
 
 def release_run(scope: Scope, arguments: Held) -> ParkedRun:
-    """Give a claim back unused: the run is ready again.
+    """Give a claim back unused: the run is ready again, or waits as before for what is not decided.
 
     Raises:
         LeaseLost: The claim was lost already.
     """
     with scope.database.transaction() as tx:
         run = held_here(scope, tx, arguments)
-        _leave(tx, run, RunStatus.READY)
+        rows = tx.rows("requests_of_revision", run_id=run["run_id"], revision=run["revision"])
+        waits = any(row["status"] == RequestStatus.PENDING for row in rows)
+        _leave(tx, run, RunStatus.PARKED if waits else RunStatus.READY)
     return run_from_row(one_run(scope, arguments.run_id))
 
 
@@ -182,7 +185,10 @@ def keep_state(tx: Transaction, run_id: int, revision: int, saved: SavedState) -
 
 
 def settle_requests(tx: Transaction, run: Row) -> None:
-    """Close the requests of a revision that is over: a foreign tool has run; a write of ours that failed will not."""
+    """Close the requests of a revision that is over: a foreign tool has run; a write of ours that failed will not.
+
+    One that still waits, because the run went on without it, is withdrawn.
+    """
     rows = tx.rows("requests_of_revision", run_id=run["run_id"], revision=run["revision"])
     open_rows = [row for row in rows if row["status"] == RequestStatus.APPROVED]
     foreign = [row["request_id"] for row in open_rows if row["operation"] is None]
@@ -190,7 +196,9 @@ def settle_requests(tx: Transaction, run: Row) -> None:
     if foreign:
         allowed = before_request(RequestStatus.DONE)
         tx.rows("move_requests", request_ids=foreign, status=RequestStatus.DONE, allowed=allowed)
-    decide_by_ourselves(tx, failed, RequestStatus.WITHDRAWN, "withdraw", [_NOT_DONE] * len(failed))
+    left = [row for row in rows if row["status"] == RequestStatus.PENDING]
+    reasons = [*[_NOT_DONE] * len(failed), *[_LEFT] * len(left)]
+    decide_by_ourselves(tx, [*failed, *left], RequestStatus.WITHDRAWN, "withdraw", reasons)
     tx.run("settle_effects", run_id=run["run_id"], call_ids=None)
 
 

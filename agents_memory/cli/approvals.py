@@ -30,7 +30,7 @@ from agents_memory.cli.output import (
 )
 from agents_memory.errors import InvalidInput
 from agents_memory.memory import Memory
-from agents_memory.types import ApprovalRequest, ParkedRun
+from agents_memory.types import ApprovalRequest, ParkedRun, PossibleConflict, RequestStatus
 
 app = typer.Typer(help="See and decide what waits for a person.", no_args_is_help=True)
 
@@ -44,10 +44,15 @@ PreviewOption = Annotated[
     ),
 ]
 
+_ONLY_SOME = {"expires", "mark", "approvals"}
+
 
 @app.command("list")
 def list_requests(
     memory: MemoryOption,
+    written: Annotated[
+        bool, typer.Option("--written", help="List what was written without asking and waits for a look.")
+    ] = False,
     check: Annotated[
         bool,
         typer.Option("--check", help="Try each request again and mark the STALE ones; costs a few statements each."),
@@ -56,14 +61,16 @@ def list_requests(
     as_json: JsonOption = False,
 ) -> None:
     """List the requests that wait, oldest first, and when they expire."""
-    operation = "check_pending" if check else "pending"
+    if written and check:
+        raise InvalidInput("What was written already cannot be tried again. Use --written or --check.")
+    operation = "written" if written else "check_pending" if check else "pending"
     with opened(memory, namespace) as handle:
         waiting = handle.call(operation)
     if as_json:
         print_json(operation, waiting)
         return
     stale = f", {sum(request.stale for request in waiting)} STALE" if check and waiting else ""
-    console.print(header(waiting) + stale)
+    console.print(header(waiting, "a look" if written else "a decision") + stale)
     if waiting:
         _print_list(waiting)
 
@@ -88,12 +95,15 @@ def approve(
     by: ByOption = None,
     reason: ReasonOption = None,
     preview: PreviewOption = None,
+    always: Annotated[
+        bool, typer.Option("--always", help="Approve later calls of the same tool in the same run, too.")
+    ] = False,
     namespace: QueueOption = WHOLE_FILE,
     as_json: JsonOption = False,
 ) -> None:
     """Approve a request; it is carried out when its run is resumed."""
     with opened(memory, namespace) as handle:
-        decided = _decide(handle, request_id, "approve", by, reason=reason, preview=preview)
+        decided = _decide(handle, request_id, "approve", by, reason=reason, preview=preview, always=always)
     _say(decided, as_json=as_json)
 
 
@@ -110,6 +120,25 @@ def reject(
     with opened(memory, namespace) as handle:
         decided = _decide(handle, request_id, "reject", by, reason=reason)
     _say(decided, as_json=as_json)
+
+
+@app.command()
+def acknowledge(
+    request_id: RequestArgument,
+    memory: MemoryOption,
+    by: ByOption = None,
+    reason: ReasonOption = None,
+    namespace: QueueOption = WHOLE_FILE,
+    as_json: JsonOption = False,
+) -> None:
+    """Say that a write which was made without asking was looked at."""
+    asked = {"request_id": request_id, "by": by or _login(), "reason": reason}
+    with opened(memory, namespace) as handle:
+        looked_at = handle.call("acknowledge", given(asked))
+    if as_json:
+        print_json("acknowledge", looked_at)
+        return
+    console.print(f"{looked_at.id} is {looked_at.status}.")
 
 
 @app.command()
@@ -203,10 +232,10 @@ def edit(
     _say(decided, as_json=as_json)
 
 
-def header(waiting: Sequence[ApprovalRequest]) -> str:
+def header(waiting: Sequence[ApprovalRequest], what_for: str = "a decision") -> str:
     """How many requests wait, and since when."""
     if not waiting:
-        return "Nothing waits for a decision."
+        return f"Nothing waits for {what_for}."
     oldest = min(request.requested_at for request in waiting)
     return f"{len(waiting)} waiting, oldest {age(oldest, now())}"
 
@@ -214,14 +243,16 @@ def header(waiting: Sequence[ApprovalRequest]) -> str:
 def print_request(request: ApprovalRequest) -> None:
     """Print a request as its reviewer needs it: the change, the words, the arguments, and what was decided."""
     rows = [
-        ("request", f"{request.id} · {request.status}"),
+        ("request", " · ".join(filter(None, (request.id, request.status, _agreed(request))))),
         ("call", f"{request.tool}, by agent {request.agent or '?'}, in session {request.session_id or 'none'}"),
         ("arguments", request.arguments),
         ("words", request.words or "none on record"),
     ]
     if request.expires_at is not None:
         rows.append(("expires", f"{day(request.expires_at)} UTC"))
-    rows += [("would change" if index == 0 else "", line) for index, line in enumerate(_changes(request))]
+    rows += _under("changed" if _is_carried_out(request) else "would change", _changes(request))
+    rows += _under("duplicate of", [", ".join(request.preview.duplicates)] if request.preview.duplicates else [])
+    rows += _under("may contradict", [_conflict(conflict) for conflict in request.preview.conflicts])
     rows += [("decided", _decision(decision)) for decision in request.decisions]
     rows.append(
         ("preview", request.preview.digest + (" · STALE: memory changed since it was asked" if request.stale else ""))
@@ -239,32 +270,52 @@ def _changes(request: ApprovalRequest) -> list[str]:
     ]
 
 
+def _under(name: str, lines: Sequence[str]) -> list[tuple[str, str]]:
+    """Lines below one another, named once."""
+    return [(name if index == 0 else "", line) for index, line in enumerate(lines)]
+
+
+def _is_carried_out(request: ApprovalRequest) -> bool:
+    return request.status in {RequestStatus.WRITTEN, RequestStatus.DONE}
+
+
+def _conflict(conflict: PossibleConflict) -> str:
+    return f"{conflict.id}: {conflict.text} (the {conflict.differs_in} differs)"
+
+
 def _decision(decision: Any) -> str:
     reason = f": {decision.reason}" if decision.reason else ""
-    return f"{decision.decision} by {decision.decided_by} at {decision.decided_at:%Y-%m-%d %H:%M}{reason}"
+    what = f"{decision.decision}{', always in this run,' if decision.always else ''}"
+    return f"{what} by {decision.decided_by} at {decision.decided_at:%Y-%m-%d %H:%M}{reason}"
+
+
+def _agreed(request: ApprovalRequest) -> str:
+    """How many of several people have approved; nothing where one is enough."""
+    if request.approvals_needed == 1:
+        return ""
+    return f"{len(request.approved_by)} of {request.approvals_needed} approved"
 
 
 def _print_list(waiting: Sequence[ApprovalRequest]) -> None:
     """The requests, with what only some have in columns that are there only then."""
-    expires = any(request.expires_at is not None for request in waiting)
-    stale = any(request.stale for request in waiting)
-    columns = ["id", "age", *["expires"] * expires, *["mark"] * stale, "run", "session", "agent", "tool", "what"]
-    print_table(columns, [_list_row(request, expires=expires, stale=stale) for request in waiting])
+    cells = [_cells(request) for request in waiting]
+    columns = [name for name in cells[0] if name not in _ONLY_SOME or any(row[name] for row in cells)]
+    print_table(columns, [[row[name] for name in columns] for row in cells])
 
 
-def _list_row(request: ApprovalRequest, *, expires: bool, stale: bool) -> tuple[str, ...]:
-    until = "" if request.expires_at is None else f"in {age(now(), request.expires_at)}"
-    return (
-        request.id,
-        age(request.requested_at, now()),
-        *[until] * expires,
-        *["STALE" if request.stale else ""] * stale,
-        request.run_id or "",
-        request.session_id or "",
-        request.agent or "",
-        request.tool,
-        shortened(request.arguments),
-    )
+def _cells(request: ApprovalRequest) -> dict[str, str]:
+    return {
+        "id": request.id,
+        "age": age(request.requested_at, now()),
+        "expires": "" if request.expires_at is None else f"in {age(now(), request.expires_at)}",
+        "mark": "STALE" if request.stale else "",
+        "run": request.run_id or "",
+        "session": request.session_id or "",
+        "agent": request.agent or "",
+        "tool": request.tool,
+        "what": shortened(request.arguments),
+        "approvals": _agreed(request),
+    }
 
 
 def _login() -> str:
@@ -283,6 +334,9 @@ def _decide(memory: Memory, request_id: str, decision: str, by: str | None, **mo
 def _say(decided: ApprovalRequest, *, as_json: bool) -> None:
     if as_json:
         print_json("decide", decided)
+        return
+    if decided.status is RequestStatus.PENDING:
+        console.print(clean(f"{decided.id} waits on: {_agreed(decided)}."))
         return
     console.print(clean(f"{decided.id} is {decided.status}. Run {decided.run_id or '-'} goes on when it is resumed."))
 

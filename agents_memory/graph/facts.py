@@ -13,13 +13,14 @@ from agents_memory._ids import IdKind, to_number, to_text
 from agents_memory.errors import InvalidInput, InvalidTime, StaleVersion
 from agents_memory.graph import audit, entities, episodes, relations, versions
 from agents_memory.graph.arguments import Correct, Forget, Remember, Supersede
+from agents_memory.graph.conflicts import conflict_note, possible_conflicts
 from agents_memory.graph.intervals import Interval
 from agents_memory.graph.names import content_key
 from agents_memory.graph.scope import Scope
 from agents_memory.graph.versions import Draft, Written
 from agents_memory.store.database import Transaction
 from agents_memory.store.values import Row
-from agents_memory.types import Change, Effect, Receipt, Status
+from agents_memory.types import Change, Effect, PossibleConflict, Receipt, Status
 
 
 def remember(scope: Scope, arguments: Remember) -> Receipt:
@@ -44,7 +45,23 @@ def remember(scope: Scope, arguments: Remember) -> Receipt:
         _keep_evidence(scope, tx, arguments, written.fact_id, written.version, reinforces=False)
         changes += relations.begin_all(scope, tx, arguments.relate, interval, fact_id=written.fact_id)
         _audit(scope, tx, "remember", written)
-    return Receipt(status=Status.CREATED, id=written.id, version=written.version, changes=tuple(changes))
+        conflicts = possible_conflicts(
+            scope,
+            tx,
+            written.content,
+            interval,
+            kind=arguments.kind,
+            entity_ids=entity_ids,
+            besides=[written.fact_id],
+        )
+    return Receipt(
+        status=Status.CREATED,
+        id=written.id,
+        version=written.version,
+        changes=tuple(changes),
+        note=conflict_note(conflicts),
+        conflicts=conflicts,
+    )
 
 
 def supersede(scope: Scope, arguments: Supersede) -> Receipt:
@@ -74,9 +91,15 @@ def supersede(scope: Scope, arguments: Supersede) -> Receipt:
         changes += relations.begin_all(scope, tx, arguments.relate, (moment, row["valid_to"]), fact_id=written.fact_id)
         kept = relations.still_stated(tx, row["fact_id"])
         _audit(scope, tx, "supersede", written, arguments.fact_id)
-        note = _join_notes(relations.kept_note(kept), _same_note(scope, tx, written, (moment, row["valid_to"])))
+        same, conflicts = _said_besides(scope, tx, row, written, (moment, row["valid_to"]), entity_ids)
     return Receipt(
-        status=Status.SUPERSEDED, id=written.id, version=written.version, changes=(*changes, *kept), note=note
+        status=Status.SUPERSEDED,
+        id=written.id,
+        version=written.version,
+        changes=(*changes, *kept),
+        note=_join_notes(relations.kept_note(kept), _same_note(same), conflict_note(conflicts)),
+        duplicates=same,
+        conflicts=conflicts,
     )
 
 
@@ -105,8 +128,16 @@ def correct(scope: Scope, arguments: Correct) -> Receipt:
         changes += relations.retract_all(scope, tx, arguments.unrelate, interval)
         changes += relations.begin_all(scope, tx, arguments.relate, interval, fact_id=written.fact_id)
         _audit(scope, tx, "correct", written)
-        note = _same_note(scope, tx, written, interval)
-    return Receipt(status=Status.CORRECTED, id=written.id, version=written.version, changes=tuple(changes), note=note)
+        same, conflicts = _said_besides(scope, tx, row, written, interval, entity_ids)
+    return Receipt(
+        status=Status.CORRECTED,
+        id=written.id,
+        version=written.version,
+        changes=tuple(changes),
+        note=_join_notes(_same_note(same), conflict_note(conflicts)),
+        duplicates=same,
+        conflicts=conflicts,
+    )
 
 
 def forget(scope: Scope, arguments: Forget) -> Receipt:
@@ -181,11 +212,20 @@ def _same_fact(
     )
 
 
-def _same_note(scope: Scope, tx: Transaction, written: Written, interval: Interval) -> str | None:
+def _said_besides(
+    scope: Scope, tx: Transaction, row: Row, written: Written, interval: Interval, entity_ids: tuple[int, ...]
+) -> tuple[tuple[str, ...], tuple[PossibleConflict, ...]]:
+    """The fact that says the same as what was written, and those that may contradict it; not the one it replaced."""
     same = _same_fact(scope, tx, written.content, interval, besides=written.fact_id)
-    if same is None:
-        return None
-    return f"{to_text(IdKind.FACT, same['fact_id'])} says the same over a time that overlaps. Forget one of the two."
+    besides = [written.fact_id, row["fact_id"]]
+    conflicts = possible_conflicts(
+        scope, tx, written.content, interval, kind=row["kind"], entity_ids=entity_ids, besides=besides
+    )
+    return () if same is None else (to_text(IdKind.FACT, same["fact_id"]),), conflicts
+
+
+def _same_note(same: tuple[str, ...]) -> str | None:
+    return f"{same[0]} says the same over a time that overlaps. Forget one of the two." if same else None
 
 
 def _join_notes(*notes: str | None) -> str | None:
@@ -217,7 +257,12 @@ def _reinforce(
     changes += relations.begin_all(scope, tx, arguments.relate, interval, fact_id=row["fact_id"])
     audit.record(tx, "reinforce", [fact_id], namespace=scope.namespace, actor=scope.caller.writer)
     return Receipt(
-        status=Status.REINFORCED, id=fact_id, version=version, changes=tuple(changes), note=_ignored(row, arguments)
+        status=Status.REINFORCED,
+        id=fact_id,
+        version=version,
+        changes=tuple(changes),
+        note=_ignored(row, arguments),
+        duplicates=(fact_id,),
     )
 
 

@@ -79,12 +79,13 @@ async def resume(
     run_config: RunConfig | None,
     hooks: RunHooks[Any] | None,
     lease_s: float,
+    partial: bool = False,
 ) -> Resumed:
     """See `RunStateStore.resume`."""
     run = cast("ParkedRun", await store.call("get_run", run_id=run_id))
     if run.status is RunStatus.FINISHED:
         return Resumed(run=run, result=None, repeated=True)
-    attempt = await _claimed(store, run_id, agent, lease_s)
+    attempt = await _claimed(store, run_id, agent, lease_s=lease_s, partial=partial)
     try:
         state = await attempt.restored(context)
         attempt = replace(attempt, session=attempt.session_for(session))
@@ -107,9 +108,10 @@ async def give_up(store: Store, run_id: str, *, error: str) -> ParkedRun:
     return cast("ParkedRun", await store.call("fail_run", run_id=run_id, fence=claim.fence, error=error))
 
 
-async def _claimed(store: Store, run_id: str, agent: Agent[Any], lease_s: float) -> _Attempt:
+async def _claimed(store: Store, run_id: str, agent: Agent[Any], *, lease_s: float, partial: bool) -> _Attempt:
     """Claim the run; a caller that is cancelled meanwhile leaves no claim behind."""
-    claiming = asyncio.ensure_future(store.call("claim_run", run_id=run_id, owner=_owner(), lease_s=lease_s))
+    asked = {"run_id": run_id, "owner": _owner(), "lease_s": lease_s, "partial": partial}
+    claiming = asyncio.ensure_future(store.call("claim_run", **asked))
     try:
         await settled(claiming)
     except asyncio.CancelledError:
@@ -222,6 +224,7 @@ class _Attempt:
             **saved(state, items, key=self.store.key, binding=self.binding),
             "calls": [call_of(item, result) for item in items],
             "current_agent": result.last_agent.name,
+            "waiting": list(self.claim.waiting),
         }
         return cast("ParkedRun", await self.store.call("repark_run", **arguments, **self.held))
 
@@ -268,10 +271,10 @@ def _apply(claim: Claim, state: RunState[Any], items: list[ToolApprovalItem]) ->
     for item in items:
         verdict = next((one for one in verdicts if _is_about(one, item)), None)
         if verdict is None:
-            continue  # it was decided in process, before the run was parked
+            continue  # it waits still, or was decided in process before the run was parked
         verdicts.remove(verdict)
         if verdict.approved:
-            state.approve(item)
+            state.approve(item, always_approve=verdict.always)
         else:
             state.reject(item, rejection_message=verdict.message)
     if items and verdicts:

@@ -38,6 +38,8 @@ class RunStateStore:
         memory: Memory,
         *,
         key: bytes | None = None,
+        approvals: int = 1,
+        not_by_requester: bool = False,
         on_parked: Callable[[ParkedNotice], object] | None = None,
     ) -> None:
         """Use a memory's queue.
@@ -46,6 +48,9 @@ class RunStateStore:
             memory: The memory, which stays the caller's to close.
             key: Signs every state and refuses one that is not signed with it, so that whoever can write the file
                 cannot make a run do something else.
+            approvals: How many people must approve each request of the runs that this store parks.
+            not_by_requester: Whether who parked a run may not decide its requests. Both rules are kept with the run,
+                and hold for whoever decides, in whatever process.
             on_parked: Called, and awaited where that is possible, after a run was parked, by `park` or by a resume
                 that stopped again; for telling reviewers. It is told ids and names, and `pending` stays the truth: a
                 process that dies in between has not called it, and parking the same result again calls it again. What
@@ -53,6 +58,7 @@ class RunStateStore:
         """
         self.memory = memory
         self.key = key
+        self._rules = {"approvals": approvals, "not_by_requester": not_by_requester}
         self._on_parked = on_parked
 
     async def park(
@@ -77,6 +83,8 @@ class RunStateStore:
 
         Raises:
             CannotPark: Nothing in the run waits for a decision, or its stream was not read to the end.
+            InvalidInput: Who asks may not decide, and nobody says who asks: pass `by`.
+            InvalidTransition: It is parked already, under other rules.
         """
         state, items = stopped(result)
         starting = cast("Agent[Any]", getattr(state, "_starting_agent", None) or result.last_agent)
@@ -93,6 +101,7 @@ class RunStateStore:
             "session_is_ours": kept_in is not None and isinstance(session, DuckDBSession),
             "by": by,
             "expires_at": expires_at,
+            **self._rules,
         }
         run = cast("ParkedRun", await in_thread(home.call, "park_run", given(arguments)))
         await self._tell(run, items)
@@ -101,6 +110,20 @@ class RunStateStore:
     async def pending(self) -> tuple[ApprovalRequest, ...]:
         """The requests that wait, oldest first."""
         return cast("tuple[ApprovalRequest, ...]", await self.call("pending"))
+
+    async def written(self) -> tuple[ApprovalRequest, ...]:
+        """The writes that a policy let through for a look afterwards, until they are acknowledged, oldest first."""
+        return cast("tuple[ApprovalRequest, ...]", await self.call("written"))
+
+    async def acknowledge(self, request_id: str, *, by: str, reason: str | None = None) -> ApprovalRequest:
+        """Say that a write was looked at, once. To undo what it wrote, forget or correct that.
+
+        Raises:
+            AlreadyDecided: Somebody was first.
+            InvalidTransition: It is no write that was made without asking.
+            NotFound: There is no such request here or below.
+        """
+        return cast("ApprovalRequest", await self.call("acknowledge", request_id=request_id, by=by, reason=reason))
 
     async def show(self, request_id: str) -> ApprovalRequest:
         """A request with what it would change in memory now, and the user's words it comes from.
@@ -119,8 +142,9 @@ class RunStateStore:
         reason: str | None = None,
         arguments: Mapping[str, Any] | None = None,
         preview: str | None = None,
+        always: bool = False,
     ) -> ApprovalRequest:
-        """Decide a request, once. It does not run anything; `resume` does.
+        """Decide a request, once; where several people must approve, each of them once. `resume` runs what is decided.
 
         Args:
             request_id: Such as `a9`.
@@ -129,16 +153,18 @@ class RunStateStore:
             reason: Why; the model is told.
             arguments: After an edit, every argument as it shall be.
             preview: The digest of the preview that was decided on; refuse if memory changed since.
+            always: Approve later calls of the same tool by the same agent too, until this run ends.
 
         Raises:
             AlreadyDecided: Somebody was first.
-            InvalidInput: The edit does not fit the tool.
+            InvalidInput: The edit does not fit the tool, or `always` is not with an approval.
             InvalidTransition: The call cannot work as it is.
+            MayNotDecide: The run's rules want somebody else: not who asked, or a second person.
             StaleRequest: Memory changed since that preview.
         """
         edited = None if arguments is None else dict(arguments)
         asked = {"request_id": request_id, "decision": decision, "by": by, "reason": reason, "preview": preview}
-        return cast("ApprovalRequest", await self.call("decide", arguments=edited, **asked))
+        return cast("ApprovalRequest", await self.call("decide", arguments=edited, always=always, **asked))
 
     async def withdraw(
         self, request_or_run_id: str, *, by: str, reason: str | None = None
@@ -212,6 +238,7 @@ class RunStateStore:
         context: Any = None,
         run_config: RunConfig | None = None,
         hooks: RunHooks[Any] | None = None,
+        partial: bool = False,
     ) -> Resumed:
         """Carry a decided run on: exactly one caller does, and each of its writes happens once.
 
@@ -222,16 +249,26 @@ class RunStateStore:
             context: The application's context from here on.
             run_config: As for `Runner.run`.
             hooks: As for `Runner.run`.
+            partial: Do what is decided now, although some requests still wait; the run is then parked again with
+                those, under the same ids. The model goes on once all are decided.
 
         Raises:
             CannotResume: The agent, session, key or SDK does not fit; the run is ready as before.
             InvalidTransition: Somebody else resumes it, or it is over.
             LeaseLost: This process stood still for so long that somebody else took the run.
-            Undecided: Some of its requests still wait.
+            Undecided: Some of its requests still wait; with `partial`, all of them do.
         """
         _ids.to_number(_ids.IdKind.RUN, run_id)
         done = await resume(
-            self, run_id, agent, session=session, context=context, run_config=run_config, hooks=hooks, lease_s=LEASE_S
+            self,
+            run_id,
+            agent,
+            session=session,
+            context=context,
+            run_config=run_config,
+            hooks=hooks,
+            lease_s=LEASE_S,
+            partial=partial,
         )
         if done.result is not None and done.run.status is not RunStatus.FINISHED:
             await self._tell(done.run, waiting_in(done.result))

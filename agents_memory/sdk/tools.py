@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -18,15 +19,15 @@ from agents.tool_context import ToolContext
 
 from agents_memory._threads import in_thread
 from agents_memory.approvals.calls import checked, given, read
-from agents_memory.approvals.policy import Policy, always
 from agents_memory.errors import AgentsMemoryError, InvalidInput
 from agents_memory.memory import Memory
 from agents_memory.operations import Operation, Risk, operation_named
+from agents_memory.policies import Answer, Policy, always, answer_of
 from agents_memory.recall.fence import fence
 from agents_memory.sdk.current import run_kept_with
 from agents_memory.sdk.routing import MemoryOf, branch_of
 from agents_memory.sdk.schemas import tool_schema
-from agents_memory.types import Performed, Trial
+from agents_memory.types import Performed, Preview, Trial
 
 READS = ("recall", "get_fact", "history")
 WRITES = ("remember", "supersede", "correct", "forget", "relate", "unrelate")
@@ -53,13 +54,14 @@ def memory_tools(
     Args:
         memory: The memory, or a callable that picks it by the run's context: one agent, many users.
         session: The conversation that writes come from, or a callable that picks it; it is recorded with each write.
-        policy: Whether a write asks a person, by operation and arguments; every write does by default.
+        policy: Whether a write asks a person, such as `policies.low_risk()`; every write does by default.
         include: Further operations of the catalogue by name, such as `about` or `add_alias`.
 
     Raises:
-        InvalidInput: An included operation is no tool.
+        InvalidInput: An included operation is no tool, or the policy is no plain function.
         NotFound: There is no such operation.
     """
+    answer_of(policy)
     names = dict.fromkeys((*READS, *WRITES, *include))
     return [_tool(operation_named(name), memory, session, policy) for name in names]
 
@@ -93,10 +95,11 @@ class MemoryCall:
             checked(self.operation, arguments)
         except InvalidInput:
             return False
-        if self._lets_through(arguments):
+        trial = _Trial(self, context, arguments)
+        if await self._answered(trial) is not Answer.ASK:
             return False
-        trial = await self._tried(context, arguments)
-        return trial.error is None and trial.handled_by is None
+        tried = await in_thread(trial)
+        return tried.error is None and tried.handled_by is None
 
     def memory_for(self, context: RunContextWrapper[Any]) -> Memory:
         """The memory that a run of this context uses."""
@@ -106,29 +109,33 @@ class MemoryCall:
         if self.operation.risk is Risk.READ:
             return await in_thread(self._read, self.memory_for(context), given(arguments))
         checked(self.operation, arguments)
-        if self._is_free(context, arguments):
+        if _is_approved(context):
             return await self._perform(context, arguments, approved=True)
-        trial = await self._tried(context, arguments)
-        if trial.error is not None:
-            return _json({"error": trial.error})
-        if trial.handled_by is not None:
+        trial = _Trial(self, context, arguments)
+        answer = await self._answered(trial)
+        if answer is not Answer.ASK:
+            return await self._perform(context, arguments, approved=True, review=answer is Answer.REVIEW)
+        tried = await in_thread(trial)
+        if tried.error is not None:
+            return _json({"error": tried.error})
+        if tried.handled_by is not None:
             return await self._perform(context, arguments, approved=False)
         message = "This call needs a person's approval and did not have it. Nothing was written; make the call again."
         return _json({"error": {"code": "needs_approval", "message": message, "retryable": True}})
 
-    def _is_free(self, context: ToolContext[Any], arguments: dict[str, Any]) -> bool:
-        return _is_approved(context) or self._lets_through(arguments)
-
-    def _lets_through(self, arguments: dict[str, Any]) -> bool:
-        """Whether the policy says, in so many words, that this call asks nobody."""
-        return self.policy(self.operation.name, given(arguments)) is False
+    async def _answered(self, trial: _Trial) -> Answer:
+        """What the policy says, asked in a thread, since it may look at memory and block."""
+        arguments = deepcopy(given(trial.arguments))  # what a policy does to them is not what is written
+        return await in_thread(answer_of(self.policy), self.operation.name, arguments, trial.look)
 
     def _read(self, memory: Memory, arguments: dict[str, Any]) -> str:
         checked(self.operation, arguments)
         result = memory.call(self.operation.name, arguments)
         return fence(_json(_compact(self.operation.dump(result))))
 
-    async def _perform(self, context: ToolContext[Any], arguments: dict[str, Any], *, approved: bool) -> str:
+    async def _perform(
+        self, context: ToolContext[Any], arguments: dict[str, Any], *, approved: bool, review: bool = False
+    ) -> str:
         memory, session = self.memory_for(context), self._session_for(context)
         run = run_kept_with(memory)
         done: Performed = await in_thread(
@@ -141,26 +148,39 @@ class MemoryCall:
                 "session_id": None if session is None else session.session_id,
                 "branch": branch_of(session),
                 "approved": approved,
+                "review": review,
+                "agent": None if context.agent is None else context.agent.name,
                 "run_id": None if run is None else run.run_id,
                 "fence": None if run is None else run.fence,
             },
         )
         return _json(_compact(_said(done, approved=approved)))
 
-    async def _tried(self, context: RunContextWrapper[Any], arguments: dict[str, Any]) -> Trial:
-        memory = self.memory_for(context)
-        run = run_kept_with(memory)
-        asked = {
-            "operation": self.operation.name,
-            "arguments": arguments,
-            "run_id": None if run is None else run.run_id,
-        }
-        return cast("Trial", await in_thread(memory.call, "try_call", asked))
-
     def _session_for(self, context: RunContextWrapper[Any]) -> HasSessionId | None:
         if self.session is None or hasattr(self.session, "session_id"):
             return cast("HasSessionId | None", self.session)
         return cast("Any", self.session)(context)  # type: ignore[no-any-return]
+
+
+class _Trial:
+    """What a call would do, tried at most once, when first asked for. It blocks."""
+
+    def __init__(self, call: MemoryCall, context: RunContextWrapper[Any], arguments: dict[str, Any]) -> None:
+        self.arguments = arguments
+        self._memory = call.memory_for(context)
+        self._run = run_kept_with(self._memory)
+        self._operation = call.operation.name
+        self._tried: Trial | None = None
+
+    def __call__(self) -> Trial:
+        if self._tried is None:
+            run_id = None if self._run is None else self._run.run_id
+            asked = {"operation": self._operation, "arguments": self.arguments, "run_id": run_id}
+            self._tried = cast("Trial", self._memory.call("try_call", asked))
+        return self._tried
+
+    def look(self) -> Preview:
+        return self().preview
 
 
 def _tool(
@@ -217,8 +237,9 @@ def _said(done: Performed, *, approved: bool) -> dict[str, Any]:
 def _receipt(result: Any) -> dict[str, Any]:
     """A receipt without the stored texts in its changes, which a model may not read outside of a fence."""
     changes = [{"effect": change["effect"], "id": change["id"]} for change in result.get("changes", ())]
-    kept = {name: result[name] for name in ("status", "id", "version", "note") if name in result}
-    return {**kept, "changes": changes}
+    conflicts = [{"id": one["id"], "differs_in": one["differs_in"]} for one in result.get("conflicts", ())]
+    kept = {name: result[name] for name in ("status", "id", "version", "note", "duplicates") if name in result}
+    return {**kept, "changes": changes, "conflicts": conflicts}
 
 
 def _compact(value: Any) -> Any:

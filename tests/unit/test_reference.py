@@ -21,6 +21,10 @@ def test_the_reference_lists_every_public_name_and_no_other() -> None:
     assert first_column("names.md") == set(agents_memory.__all__)
 
 
+def test_the_reference_lists_every_policy_and_no_other() -> None:
+    assert first_column("policies.md") == set(agents_memory.policies.__all__)
+
+
 def test_every_public_name_can_be_imported() -> None:
     for name in agents_memory.__all__:
         assert getattr(agents_memory, name) is not None

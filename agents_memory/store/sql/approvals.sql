@@ -1,6 +1,6 @@
 -- name: run_of_state
 -- The run that was parked with the very same state and has not been claimed yet.
-SELECT r.run_id FROM parked_runs r JOIN run_states s ON s.run_id = r.run_id AND s.revision = 1
+SELECT r.run_id, r.approvals, r.not_by_requester FROM parked_runs r JOIN run_states s ON s.run_id = r.run_id AND s.revision = 1
 WHERE r.namespace = $namespace AND r.session_id IS NOT DISTINCT FROM $session_id AND s.digest = $digest
   AND r.status IN ('parked', 'ready') AND r.attempt = 0
 ORDER BY r.run_id LIMIT 1;
@@ -8,11 +8,11 @@ ORDER BY r.run_id LIMIT 1;
 -- name: insert_run
 -- Park a run.
 INSERT INTO parked_runs (
-    run_id, namespace, session_id, branch, session_is_ours, starting_agent, current_agent, status, revision, attempt,
-    failures, fence, parked_by, parked_at, updated_at)
+    run_id, namespace, session_id, branch, session_is_ours, starting_agent, current_agent, approvals, not_by_requester,
+    status, revision, attempt, failures, fence, parked_by, parked_at, updated_at)
 VALUES (
-    $run_id, $namespace, $session_id, $branch, $session_is_ours, $starting_agent, $current_agent, $status, 1, 0,
-    0, 0, $parked_by, $now, $now);
+    $run_id, $namespace, $session_id, $branch, $session_is_ours, $starting_agent, $current_agent, $approvals,
+    $not_by_requester, $status, 1, 0, 0, 0, $parked_by, $now, $now);
 
 -- name: insert_run_state
 -- Keep the state of a revision, or a checkpoint of it.
@@ -36,16 +36,28 @@ SELECT unnest($request_ids::BIGINT[]), unnest($namespaces::VARCHAR[]), 'run', $r
        unnest($previews::VARCHAR[]), unnest($preview_digests::VARCHAR[]), $item_id, unnest($statuses::VARCHAR[]),
        $requested_by, $now, $expires_at;
 
+-- name: insert_written
+-- A call that was carried out without asking, for a look afterwards.
+INSERT INTO approval_requests (
+    request_id, namespace, origin, run_id, call_id, session_id, agent, tool, operation, arguments, arguments_digest,
+    preview, preview_digest, item_id, status, requested_by, requested_at)
+VALUES (
+    $request_id, $namespace, 'written', $run_id, $call_id, $session_id, $agent, $operation, $operation, $arguments,
+    $arguments_digest, $preview, $preview_digest, $item_id, 'written', $requested_by, $now);
+
 -- name: insert_decisions
 -- What was decided about some requests, each with its reason.
 INSERT INTO decisions_made
 SELECT unnest($request_ids::BIGINT[]), $decision, $decided_by, unnest($reasons::VARCHAR[]), $arguments,
-       $preview_digest, $now;
+       $preview_digest, $always, $now;
 
 -- name: requests_of
--- Requests with the user's words, oldest first: some by id, those of a run, or those of a status.
-SELECT r.*, i.text AS words
-FROM approval_requests r LEFT JOIN session_items_stored i ON i.item_id = r.item_id
+-- Requests with the user's words and the rules of their run, oldest first: some by id, those of a run, or of a status.
+SELECT r.*, i.text AS words, p.parked_by, coalesce(p.approvals, 1) AS approvals_needed,
+       coalesce(p.not_by_requester, false) AS not_by_requester
+FROM approval_requests r
+LEFT JOIN session_items_stored i ON i.item_id = r.item_id
+LEFT JOIN parked_runs p ON p.run_id = r.run_id AND r.origin = 'run'
 WHERE is_within(r.namespace, $namespace)
   AND ($request_ids::BIGINT[] IS NULL OR list_contains($request_ids::BIGINT[], r.request_id))
   AND ($run_id IS NULL OR r.run_id = $run_id)
@@ -65,13 +77,15 @@ SELECT * FROM approval_requests WHERE run_id = $run_id AND revision = $revision 
 SELECT * FROM decisions_made WHERE list_contains($request_ids::BIGINT[], request_id) ORDER BY decided_at;
 
 -- name: move_request
--- Take one request to another state, from one that allows it; no row comes back when none does.
+-- Take one request to another state, from one that allows it and with the arguments that were seen; no row comes back
+-- when that fits none.
 UPDATE approval_requests
 SET status = $status,
     final_arguments = coalesce($final_arguments, final_arguments),
     preview = coalesce($preview, preview),
     preview_digest = coalesce($preview_digest, preview_digest)
 WHERE request_id = $request_id AND list_contains($allowed::VARCHAR[], status)
+  AND final_arguments IS NOT DISTINCT FROM $seen_arguments
 RETURNING request_id;
 
 -- name: move_requests
@@ -79,6 +93,11 @@ RETURNING request_id;
 UPDATE approval_requests SET status = $status
 WHERE list_contains($request_ids::BIGINT[], request_id) AND list_contains($allowed::VARCHAR[], status)
 RETURNING request_id;
+
+-- name: carry_requests
+-- Requests that nobody had decided when their run was resumed go along to its next revision.
+UPDATE approval_requests SET revision = $revision WHERE list_contains($request_ids::BIGINT[], request_id)
+RETURNING request_id, status = 'pending' AS is_pending;
 
 -- name: due_requests
 -- The requests whose time is over.
@@ -95,9 +114,12 @@ WHERE list_contains($run_ids::BIGINT[], run_id) AND status = 'parked'
 RETURNING run_id;
 
 -- name: runs_of
--- Parked runs with the requests of their newest revision, oldest first: one, or all of some statuses.
+-- Parked runs with the requests of their newest revision, and whether one of those waits, oldest first: one, or all of
+-- some statuses.
 SELECT p.*, (SELECT list(r.request_id ORDER BY r.request_id) FROM approval_requests r
-             WHERE r.run_id = p.run_id AND r.revision = p.revision) AS requests
+             WHERE r.run_id = p.run_id AND r.revision = p.revision) AS requests,
+       EXISTS (SELECT 1 FROM approval_requests r
+               WHERE r.run_id = p.run_id AND r.revision = p.revision AND r.status = 'pending') AS is_waiting
 FROM parked_runs p
 WHERE is_within(p.namespace, $namespace)
   AND ($run_id IS NULL OR p.run_id = $run_id)
@@ -178,12 +200,13 @@ WHERE run_id = $run_id AND operation IS NULL AND list_contains($call_ids::VARCHA
 -- The request of a call of a resumed run, newest first.
 SELECT * FROM approval_requests
 WHERE run_id = $run_id AND call_id = $call_id AND operation = $operation AND arguments_digest = $arguments_digest
+  AND origin = 'run'
 ORDER BY request_id DESC LIMIT 1;
 
 -- name: request_of_call
 -- The request of a call whose run is not known, newest first.
-SELECT r.* FROM approval_requests r LEFT JOIN parked_runs p USING (run_id)
-WHERE r.call_id = $call_id AND r.operation = $operation AND r.arguments_digest = $arguments_digest
+SELECT r.* FROM approval_requests r JOIN parked_runs p USING (run_id)
+WHERE r.call_id = $call_id AND r.operation = $operation AND r.arguments_digest = $arguments_digest AND r.origin = 'run'
   AND r.namespace = $namespace AND ($session_id IS NULL OR (r.session_id = $session_id AND p.branch = $branch))
 ORDER BY request_id DESC LIMIT 1;
 
@@ -202,7 +225,7 @@ SELECT * FROM effects WHERE effect_key = $effect_key;
 -- What an earlier attempt of this run did for the same call under another call id.
 SELECT * FROM effects
 WHERE run_id = $run_id AND operation = $operation AND arguments_digest = $arguments_digest
-  AND request_id IS NULL AND NOT settled AND fence < $fence
+  AND starts_with(effect_key, 'call:') AND NOT settled AND fence < $fence
 ORDER BY recorded_at LIMIT 1;
 
 -- name: insert_effect

@@ -44,6 +44,19 @@ WHERE content_key = $content_key AND namespace = $namespace AND tx_to = forever(
   AND CASE WHEN $valid_to::TIMESTAMP IS NULL THEN valid_to > $now ELSE valid_to >= $valid_to END
 ORDER BY fact_id LIMIT 1;
 
+-- name: facts_like
+-- The believed facts over a time that overlaps about the same entities as a statement, or which begin like it where one of
+-- the two names no entity; first those that hold its longest words. Kept plain: its cost is that of planning it.
+SELECT fact_id, content FROM fact_versions
+WHERE list_contains($visible, namespace) AND tx_to = forever()
+  AND valid_from < coalesce($valid_to, forever()) AND $valid_from < valid_to
+  AND NOT list_contains($besides::BIGINT[], fact_id) AND kind IS DISTINCT FROM $except_kind
+  AND (list_has_any(entity_ids, $entity_ids::BIGINT[])
+       OR (($is_about_nothing OR entity_ids = []) AND starts_with(lower(content), $subject)))
+ORDER BY contains(lower(content), $words[1])::INTEGER + contains(lower(content), $words[2])::INTEGER
+       + contains(lower(content), $words[3])::INTEGER + contains(lower(content), $words[4])::INTEGER DESC, fact_id DESC
+LIMIT $limit;
+
 -- name: fact_known
 -- A fact in the version believed at a moment, with the names of its entities.
 SELECT v.*, names_of(v.entity_ids) AS entities

@@ -25,6 +25,11 @@ def approving(queue: Queue) -> Work:
     return lambda: queue.decide("a1")
 
 
+def approving_first_of_two(queue: Queue) -> Work:
+    queue.park(a_call(content="Cy owns ingest"), approvals=2)
+    return lambda: queue.decide("a1")
+
+
 def editing(queue: Queue) -> Work:
     parking(queue)()
     return lambda: queue.decide("a1", "edit", arguments={"content": "Cy owns intake"})
@@ -83,6 +88,15 @@ def performing_freely(queue: Queue) -> Work:
     return lambda: queue.perform("remember", {"content": "Cy owns ingest", "entities": ["Cy"]})
 
 
+def performing_for_review(queue: Queue) -> Work:
+    return lambda: queue.perform("remember", {"content": "Cy owns ingest", "entities": ["Cy"]}, review=True)
+
+
+def acknowledging(queue: Queue) -> Work:
+    performing_for_review(queue)()
+    return lambda: queue.memory.call("acknowledge", {"request_id": "a1", "by": "eve"})
+
+
 def checkpointing(queue: Queue) -> Work:
     return _held(queue, "checkpoint_run", **SAVED, settled=["c1"])
 
@@ -103,6 +117,20 @@ def parking_again(queue: Queue) -> Work:
     return _held(queue, "repark_run", **SAVED, current_agent="assistant", calls=[a_call(content="y", call_id="c3")])
 
 
+def claiming_in_part(queue: Queue) -> Work:
+    queue.say("Cy took ingest over.")
+    queue.park(a_call(content="Cy owns ingest"), a_call(content="Ada likes tea", call_id="c2"))
+    queue.decide("a1")
+    return lambda: queue.memory.call("claim_run", {"run_id": "n1", "owner": "elsewhere:1:a", "partial": True})
+
+
+def parking_the_rest_again(queue: Queue) -> Work:
+    claim = claiming_in_part(queue)()
+    asked = {"calls": [a_call(content="Ada likes tea", call_id="c2"), a_call(content="y", call_id="c3")]}
+    held = {"run_id": "n1", "fence": claim.fence, "waiting": ["a2"], "current_agent": "assistant"}
+    return lambda: queue.memory.call("repark_run", {**SAVED, **asked, **held})
+
+
 def _held(queue: Queue, operation: str, **given: Any) -> Work:
     claim = claiming(queue)()
     queue.memory.call(
@@ -119,6 +147,7 @@ def _held(queue: Queue, operation: str, **given: Any) -> Work:
     [
         parking,
         approving,
+        approving_first_of_two,
         editing,
         rejecting,
         withdrawing_a_request,
@@ -130,11 +159,15 @@ def _held(queue: Queue, operation: str, **given: Any) -> Work:
         performing,
         performing_an_edit,
         performing_freely,
+        performing_for_review,
+        acknowledging,
         checkpointing,
         finishing,
         failing,
         releasing,
         parking_again,
+        claiming_in_part,
+        parking_the_rest_again,
     ],
 )
 def test_an_operation_that_fails_at_any_statement_changed_nothing(memory: Memory, queue: Queue, prepare) -> None:

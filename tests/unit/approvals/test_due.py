@@ -3,7 +3,7 @@
 import pytest
 
 from agents_memory.approvals.claims import RETRY_WAITS_S
-from tests.unit.approvals.conftest import SAVED, Queue, a_call
+from tests.unit.approvals.conftest import OWNER, SAVED, Queue, a_call
 
 
 @pytest.fixture
@@ -92,3 +92,15 @@ def test_only_runs_here_or_below_are_due(queue, memory, ready) -> None:
 
     assert due(sibling) == ["n2"]
     assert due(Queue(memory.at_namespace("acme"))) == ["n1", "n2"]
+
+
+def test_a_run_that_failed_with_a_part_of_the_decisions_is_due_once_all_are_made(queue, clock) -> None:
+    queue.park(a_call(content="x"), a_call(content="y", call_id="c2"))
+    queue.decide("a1")
+    claim = queue.memory.call("claim_run", {"run_id": "n1", "owner": OWNER, "partial": True})
+    queue.memory.call("fail_run", {"run_id": "n1", "fence": claim.fence, "error": "ValueError"})
+    clock.move(days=1)
+
+    assert due(queue) == []
+    queue.decide("a2")
+    assert due(queue) == ["n1"]

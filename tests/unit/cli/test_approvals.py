@@ -240,3 +240,53 @@ def test_an_editor_that_cannot_be_run_is_said_so(file: str, monkeypatch: pytest.
 
     assert code == 2
     assert printed.startswith("invalid_input: The editor could not be run.")
+
+
+def test_a_request_shows_what_memory_says_already(file: str) -> None:
+    with Memory.open(file, namespace="acme/kestrel") as memory:
+        memory.remember("Dan maintains ingest.", entities=["Dan", "ingest"])
+        memory.remember("Ada likes tea")
+
+    conflicting, repeating = approvals(file, "show", "a1")[1], approvals(file, "show", "a2")[1]
+
+    assert "may contradict f3: Dan maintains ingest. (the name differs)" in " ".join(conflicting.split())
+    assert "duplicate of" not in conflicting
+    assert "duplicate of f4" in " ".join(repeating.split())
+    assert "fact reinforced f4: Ada likes tea" in repeating
+    assert "may contradict" not in repeating
+
+
+def test_what_was_written_without_asking_is_listed_and_acknowledged(file: str) -> None:
+    with Memory.open(file, namespace="acme/kestrel") as memory:
+        arguments = {"content": "Bo maintains the billing service.", "entities": ["Bo", "billing"]}
+        call = {"operation": "remember", "arguments": arguments, "call_id": "c9", "approved": True, "review": True}
+        memory.call("perform", call)
+
+    listed = approvals(file, "list", "--written")[1].splitlines()
+    shown = approvals(file, "show", "a3")[1]
+
+    assert listed[0].startswith("1 waiting, oldest ")
+    assert listed[2].startswith("a3 ")
+    assert "changed " in shown
+    assert "fact added f3: Bo maintains the billing service." in shown
+    assert approvals(file, "acknowledge", "a3", "--by", "eve") == (0, "a3 is done.\n")
+    assert approvals(file, "list", "--written") == (0, "Nothing waits for a look.\n")
+    assert approvals(file, "list", "--written", "--check")[0] == 2
+    assert approvals(file, "acknowledge", "a3", "--by", "bob")[0] == 4
+
+
+def test_a_request_that_two_people_must_approve_says_how_many_have(tmp_path: Path) -> None:
+    path = str(tmp_path / "two.duckdb")
+    with Memory.open(path, writer="bot") as memory:
+        saved = {"state": "YQ==", "digest": "d", "sdk_version": "0", "schema_version": "0", "tools": "{}"}
+        asked = {"tool": "remember", "operation": "remember", "arguments": '{"content": "x"}', "call_id": "c1"}
+        agents = {"starting_agent": "a", "current_agent": "a"}
+        memory.call("park_run", {**saved, **agents, "calls": [asked], "approvals": 2})
+
+    assert "0 of 2 approved" in approvals(path, "list")[1]
+    assert approvals(path, "approve", "a1", "--by", "eve", "--always") == (0, "a1 waits on: 1 of 2 approved.\n")
+    assert approvals(path, "approve", "a1", "--by", "eve")[0] == 4
+    shown = approvals(path, "show", "a1")[1]
+    assert "a1 · pending · 1 of 2 approved" in shown
+    assert "approve, always in this run, by eve" in shown
+    assert approvals(path, "approve", "a1", "--by", "sam")[1].startswith("a1 is approved.")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from agents import FunctionTool
 
-from agents_memory.approvals.policy import never
 from agents_memory.errors import InvalidInput, NotFound
+from agents_memory.policies import never
 from agents_memory.sdk.run_states import RunStateStore
 from agents_memory.sdk.tools import READS, WRITES, memory_tools
 from tests.unit.sdk.conftest import agent, call, facts, outputs, run
@@ -200,9 +200,9 @@ async def test_a_call_that_became_possible_on_the_way_asks_again(memory) -> None
     assert facts(memory) == ["Bo owns ingest"]
 
 
-async def test_an_error_that_is_not_ours_ends_the_run(memory) -> None:
-    def broken(operation, arguments):
+async def test_an_error_that_is_not_ours_ends_the_run() -> None:
+    def broken(context):
         raise RuntimeError("a defect of the app")
 
     with pytest.raises(Exception, match="a defect of the app"):
-        await run(agent(memory, [call("remember", content="x")], policy=broken), "hello")
+        await run(agent(broken, [call("remember", content="x")]), "hello")

@@ -2,6 +2,7 @@
 -- The states and their moves are in agents_memory/approvals/moves.py; the CHECKs here name the same sets.
 
 -- session_is_ours: the conversation is kept in this file, so that a claim can take back what a lost attempt added to it.
+-- approvals, not_by_requester: how many people must approve each of its requests, and whether who asked may be one.
 -- watermark: the last item of the session when the revision was first claimed.
 -- failures: how often in a row resuming this revision failed, or was lost with its process.
 CREATE TABLE parked_runs (
@@ -12,6 +13,8 @@ CREATE TABLE parked_runs (
     session_is_ours BOOLEAN NOT NULL,
     starting_agent  VARCHAR NOT NULL,
     current_agent   VARCHAR NOT NULL,
+    approvals       INTEGER NOT NULL CHECK (approvals >= 1),
+    not_by_requester BOOLEAN NOT NULL,
     status          VARCHAR NOT NULL CHECK (status IN
         ('parked', 'ready', 'resuming', 'finished', 'failed', 'uncertain', 'expired', 'withdrawn', 'erased')),
     revision        INTEGER NOT NULL,
@@ -43,11 +46,12 @@ CREATE TABLE run_states (
     PRIMARY KEY (run_id, revision, checkpoint)
 );
 
+-- origin 'written': nobody was asked; it was written at once, and is listed until somebody acknowledges it.
 -- started_at: when a resume began a call of a tool that is not ours, whose effect this file cannot know.
 CREATE TABLE approval_requests (
     request_id       BIGINT PRIMARY KEY,
     namespace        VARCHAR NOT NULL,
-    origin           VARCHAR NOT NULL CHECK (origin IN ('run', 'memory')),
+    origin           VARCHAR NOT NULL CHECK (origin IN ('run', 'memory', 'written')),
     run_id           BIGINT,
     revision         INTEGER,
     call_id          VARCHAR,
@@ -61,7 +65,7 @@ CREATE TABLE approval_requests (
     preview_digest   VARCHAR NOT NULL,
     item_id          BIGINT,
     status           VARCHAR NOT NULL CHECK (status IN
-        ('pending', 'approved', 'rejected', 'expired', 'withdrawn', 'erased', 'done')),
+        ('pending', 'approved', 'rejected', 'expired', 'withdrawn', 'erased', 'written', 'done')),
     final_arguments  VARCHAR,
     requested_by     VARCHAR,
     requested_at     TIMESTAMP NOT NULL,
@@ -70,13 +74,16 @@ CREATE TABLE approval_requests (
 );
 
 -- Who decided what, when and why. Append only.
+-- always: later calls of the same tool in the same run are approved too.
 CREATE TABLE decisions_made (
     request_id     BIGINT NOT NULL,
-    decision       VARCHAR NOT NULL CHECK (decision IN ('approve', 'reject', 'edit', 'withdraw', 'expire')),
+    decision       VARCHAR NOT NULL CHECK (decision IN
+        ('approve', 'reject', 'edit', 'withdraw', 'expire', 'acknowledge')),
     decided_by     VARCHAR NOT NULL,
     reason         VARCHAR,
     arguments      VARCHAR,
     preview_digest VARCHAR,
+    always         BOOLEAN NOT NULL,
     decided_at     TIMESTAMP NOT NULL
 );
 

@@ -78,6 +78,6 @@ CREATE VIEW facts_written AS
 
 -- Who decided what, when and why.
 CREATE VIEW decisions AS
-    SELECT r.namespace, 'a' || d.request_id AS request_id, d.decision, d.decided_by, d.decided_at, d.reason,
+    SELECT r.namespace, 'a' || d.request_id AS request_id, d.decision, d.decided_by, d.decided_at, d.reason, d.always,
            r.tool, r.operation, r.status, r.session_id, 'n' || r.run_id AS run_id, r.call_id
     FROM decisions_made d JOIN approval_requests r USING (request_id);
