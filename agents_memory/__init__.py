@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agents_memory import policies
+from agents_memory._version import __version__ as __version__
 from agents_memory.errors import AgentsMemoryError
 from agents_memory.graph.scope import namespace_of
 from agents_memory.memory import Memory, MemoryView
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from agents_memory.sdk.session import DuckDBSession
     from agents_memory.sdk.tools import memory_tools
     from agents_memory.sdk.worker import AgentEntry
-
-__version__ = "0.1.0"
 
 __all__ = [
     "About",

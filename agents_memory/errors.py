@@ -7,6 +7,7 @@ never reach a caller: `store.database` translates them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
@@ -152,6 +153,19 @@ class StoreLocked(StorageError):
     retryable = True
 
 
+class AnswerLost(StorageError):
+    """The process that holds the file went away during a call, and whether the call was done is not known."""
+
+    code = "answer_lost"
+    retryable = True
+
+
+class OtherRelease(StorageError):
+    """The process that holds the file runs a release that this one cannot talk to."""
+
+    code = "other_release"
+
+
 class StoreUnreadable(StorageError):
     """The path is not a memory that this process can open."""
 
@@ -181,3 +195,19 @@ class TransactionElsewhere(StorageError):
     """Another task or thread has the transaction open that this call was made inside."""
 
     code = "transaction_elsewhere"
+
+
+def error_of(data: Mapping[str, Any]) -> AgentsMemoryError:
+    """An error again, of what `to_dict` gave in another process; the root where this release knows no such code."""
+    found = _by_code().get(data["code"], AgentsMemoryError)
+    return found(data["message"], **data["details"])
+
+
+def _by_code() -> dict[str, type[AgentsMemoryError]]:
+    found: dict[str, type[AgentsMemoryError]] = {}
+    waiting = [AgentsMemoryError]
+    while waiting:
+        one = waiting.pop()
+        found.setdefault(one.code, one)
+        waiting.extend(one.__subclasses__())
+    return found

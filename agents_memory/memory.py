@@ -14,7 +14,6 @@ from datetime import date, datetime
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack, cast
 
-from agents_memory import operations
 from agents_memory.config import DEFAULT_NAMESPACE, OPEN_WAIT_S, ROOT
 from agents_memory.errors import Closed, InvalidInput, InvalidTime
 from agents_memory.graph.arguments import has_surrogate, to_moment
@@ -35,8 +34,8 @@ from agents_memory.sessions.types import (
     SessionUsage,
     WrittenFact,
 )
+from agents_memory.share.access import Access, Share, open_access, release_access
 from agents_memory.store.database import Database
-from agents_memory.store.files import open_database, release
 from agents_memory.types import (
     MAIN,
     About,
@@ -71,9 +70,14 @@ class Origin(TypedDict, total=False):
 class MemoryView:
     """A read-only look at a memory, now or as of another moment. Made by `Memory.as_of`."""
 
-    def __init__(self, database: Database, caller: Caller) -> None:
-        self._database = database
+    def __init__(self, access: Access, caller: Caller) -> None:
+        self._access = access
         self._caller = caller
+
+    @property
+    def _database(self) -> Database:
+        """The file's database, for this package's own tests; there is one only in the process that holds the file."""
+        return self._access.database
 
     @property
     def namespace(self) -> str:
@@ -101,7 +105,7 @@ class MemoryView:
         if origin.keys() - Origin.__annotations__.keys():
             raise TypeError(f"a call comes from {sorted(Origin.__annotations__)}, not from {sorted(origin)}")
         caller = replace(self._caller, **origin)
-        return operations.call(self._database, caller, operation, arguments or {})
+        return self._access.call(caller, operation, arguments or {})
 
     def recall(self, query: str, *, k: int = 10, kinds: Iterable[Kind | str] | None = None) -> RecallResult:
         """The facts that answer a question best, best first.
@@ -327,8 +331,8 @@ class Memory(MemoryView):
     of threads and tasks. Opening the same file again in the same process gives a further handle on the same memory.
     """
 
-    def __init__(self, database: Database, caller: Caller, *, owns: bool) -> None:
-        super().__init__(database, caller)
+    def __init__(self, access: Access, caller: Caller, *, owns: bool) -> None:
+        super().__init__(access, caller)
         self._owns = owns
         self._is_closed = False
         self._closing = threading.Lock()
@@ -341,8 +345,12 @@ class Memory(MemoryView):
         namespace: str = DEFAULT_NAMESPACE,
         writer: str | None = None,
         wait_s: float = OPEN_WAIT_S,
+        share: Share = "auto",
     ) -> Memory:
         """Open a memory, creating the file when it is not there. Nothing is downloaded, nothing is built.
+
+        One process holds the file; every other that opens it works through that one, with the same verbs and errors,
+        and the next that calls takes the file over when its holder ends.
 
         Args:
             path: The file; its folder must exist. `":memory:"` gives a memory of its own that ends with the process.
@@ -350,28 +358,32 @@ class Memory(MemoryView):
                 empty string stands above every namespace: nothing is written there, and the approval queue of the
                 whole file is seen.
             writer: The name recorded with what is written.
-            wait_s: Seconds to wait while another process holds the file.
+            wait_s: Seconds to wait while another program holds the file, or one of ours that shares it with nobody.
+            share: `auto` shares the file with other processes of this user; `never` holds it alone or not at all;
+                `require` shares it or fails, where `auto` would hold it alone, as on a system that allows no socket.
 
         Raises:
             InvalidInput: The path, the namespace (`namespace_of` makes one of any text) or the writer is none.
-            StoreLocked: Another process still holds the file after `wait_s`; the message names it.
+            OtherRelease: The process that holds the file runs a release that this one cannot talk to.
+            StoreLocked: The file is still held by somebody it cannot be shared with after `wait_s`; the message says by
+                whom.
             StoreUnreadable: The path is no file that can be a memory.
             NewerStore: A newer release wrote the file.
         """
         if namespace != ROOT:
             check_namespace(namespace)
         caller = Caller(namespace=namespace, writer=_checked_writer(writer))
-        return cls(open_database(path, wait_s=wait_s), caller, owns=True)
+        return cls(open_access(path, share=share, wait_s=wait_s), caller, owns=True)
 
     def at_namespace(self, namespace: str, *, writer: str | None = None) -> Memory:
         """A handle on another namespace of the same file. Closing it closes nothing; the original must stay open."""
         writer = self._caller.writer if writer is None else _checked_writer(writer)
         caller = replace(self._caller, namespace=check_namespace(namespace), writer=writer)
-        return Memory(self._database, caller, owns=False)
+        return Memory(self._access, caller, owns=False)
 
     def shares_file_with(self, other: Memory) -> bool:
         """Whether both are handles on one file."""
-        return self._database is other._database
+        return self._access is other._access
 
     def as_of(self, *, valid_at: When | None = None, known_at: When | None = None) -> MemoryView:
         """A read-only view of another moment; an axis that is left out stands at now.
@@ -384,7 +396,7 @@ class Memory(MemoryView):
             InvalidTime: A time is naive or unreadable.
         """
         caller = replace(self._caller, valid_at=_moment("valid_at", valid_at), known_at=_moment("known_at", known_at))
-        return MemoryView(self._database, caller)
+        return MemoryView(self._access, caller)
 
     def remember(
         self,
@@ -678,7 +690,7 @@ class Memory(MemoryView):
         """Give the handle back; the last one of the process checkpoints and lets go of the file. Harmless twice."""
         with self._closing:  # two threads may close at once
             if self._owns and not self._is_closed:
-                release(self._database)
+                release_access(self._access)
             self._is_closed = True
 
     def _check_open(self) -> None:
@@ -694,7 +706,7 @@ class Memory(MemoryView):
         self.close()
 
     def __repr__(self) -> str:
-        return f"Memory({self._database.path!r}, namespace={self.namespace!r})"
+        return f"Memory({self._access.path!r}, namespace={self.namespace!r})"
 
 
 def _listed(values: object) -> Any:

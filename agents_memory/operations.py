@@ -84,6 +84,7 @@ class Operation:
         risk: What it can do.
         handler: What does it.
         tool_parameters: The arguments that an agent's tool offers, all flat; empty where there is no tool.
+        tries_out: Whether it tries calls without doing them, which it cannot do as a part of a greater transaction.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Operation:
     risk: Risk
     handler: Callable[[Scope, Any], Any]
     tool_parameters: tuple[str, ...] = field(default=())
+    tries_out: bool = False
 
     def parse(self, arguments: Mapping[str, Any]) -> Arguments:
         """The checked arguments.
@@ -490,6 +492,7 @@ _SESSIONS = (
         result=DeletedSessions,
         risk=Risk.INTERNAL,
         handler=lifecycle.delete_old_sessions,
+        tries_out=True,
     ),
     Operation(
         name="export_session",
@@ -570,6 +573,7 @@ _APPROVALS = (
         result=Trial,
         risk=Risk.INTERNAL,
         handler=partial(effects.try_call, operation_named),
+        tries_out=True,
     ),
     Operation(
         name="park_run",
@@ -578,6 +582,7 @@ _APPROVALS = (
         result=ParkedRun,
         risk=Risk.INTERNAL,
         handler=partial(parking.park_run, operation_named),
+        tries_out=True,
     ),
     Operation(
         name="repark_run",
@@ -586,6 +591,7 @@ _APPROVALS = (
         result=ParkedRun,
         risk=Risk.INTERNAL,
         handler=partial(parking.repark_run, operation_named),
+        tries_out=True,
     ),
     Operation(
         name="request_approval",
@@ -642,6 +648,7 @@ _APPROVALS = (
         result=ApprovalRequest,
         risk=Risk.DECIDE,
         handler=partial(queue.decide, operation_named),
+        tries_out=True,
     ),
     Operation(
         name="acknowledge",

@@ -8,8 +8,7 @@ message of a later batch than the call's, since a model says nothing more in a t
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -86,34 +85,36 @@ class Conversation:
             return self.tail[starts[-count] :] if count else ()
         return self.tail if self.is_whole else None
 
-    def places(self, extracts: Sequence[Extract], first_id: int) -> list[int]:
-        """Where the items of a new batch, numbered from `first_id` on, are read."""
+    def with_batch(
+        self, items: Sequence[str], extracts: Sequence[Extract], first_id: int
+    ) -> tuple[list[int], Conversation]:
+        """Where the items of a new batch, numbered from `first_id` on, are read, and the session with them."""
         calls = Calls(self.open_calls, self.went_on_at)
-        return [calls.take(extract, item_id, first_id) for item_id, extract in enumerate(extracts, start=first_id)]
-
-    def with_items(self, entries: Sequence[Entry], extracts: Sequence[Extract]) -> Conversation:
-        """The session with a new batch at its end, and late outputs at their calls."""
-        calls = Calls(self.open_calls, self.went_on_at)
-        last_user = self.last_user
-        for entry, extract in zip(entries, extracts, strict=True):
-            calls.take(extract, entry.item_id, entries[0].item_id)
-            if extract.is_user:
-                last_user = LastUser(entry.item_id, extract.text)
-        tail = list(self.tail)
-        for entry in entries:
-            if self.is_whole or not tail or entry > tail[0]:
-                insort(tail, entry)
-        kept = newest(tail)
-        return replace(
+        numbers = range(first_id, first_id + len(items))
+        places = [calls.take(extract, number, first_id) for number, extract in zip(numbers, extracts, strict=True)]
+        users = [number for number, extract in zip(numbers, extracts, strict=True) if extract.is_user]
+        tail, is_whole = self._tail_with(places, numbers, items, extracts)
+        return places, replace(
             self,
-            exists=True,
-            tail=kept,
-            is_whole=self.is_whole and len(kept) == len(tail),
+            tail=tail,
+            is_whole=is_whole,
             open_calls=calls.open(),
-            last_user=last_user,
-            last_item_id=max(self.last_item_id, *(entry.item_id for entry in entries)),
+            last_user=LastUser(users[-1], extracts[users[-1] - first_id].text) if users else self.last_user,
+            last_item_id=max(self.last_item_id, numbers[-1]),
             went_on_at=calls.went_on_at,
         )
+
+    def _tail_with(
+        self, places: Sequence[int], numbers: range, items: Sequence[str], extracts: Sequence[Extract]
+    ) -> tuple[tuple[Entry, ...], bool]:
+        count = len(items)
+        start = max(count - TAIL_ITEMS, 0)
+        if any(place != number for place, number in zip(places[start:], numbers[start:], strict=True)):
+            start = 0  # some of these are read further up, so that earlier ones may belong to the tail
+        batch = [Entry(places[at], numbers[at], items[at], extracts[at].is_user) for at in range(start, count)]
+        first = self.tail[0] if self.tail and not self.is_whole else None
+        kept = newest(sorted((*self.tail, *(entry for entry in batch if first is None or entry > first))))
+        return kept, self.is_whole and len(kept) == len(self.tail) + count
 
 
 class Calls:
@@ -144,11 +145,11 @@ class Calls:
         return MappingProxyType(self._open)
 
 
-def newest(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def newest(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     """The end of `entries` that is worth keeping in the process: bounded in items and characters, never empty."""
     kept: list[Entry] = []
     chars = 0
-    for entry in reversed(list(entries)):
+    for entry in reversed(entries):
         chars += len(entry.item_json)
         if kept and (len(kept) == TAIL_ITEMS or chars > TAIL_CHARS):
             break

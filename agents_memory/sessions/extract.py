@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNKNOWN = "unknown"
 _SPOKEN = ("text", "refusal", "transcript")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extract:
+class Extract(NamedTuple):
     """The derived columns of one item.
 
     Attributes:
@@ -28,9 +26,9 @@ class Extract:
     """
 
     type: str
-    role: str | None
-    call_id: str | None
-    text: str | None
+    role: str | None = None
+    call_id: str | None = None
+    text: str | None = None
     tool: str | None = None
 
     @property
@@ -57,16 +55,12 @@ class Extract:
 def extract(item: Any) -> Extract:
     """The derived columns of an item, whatever it is."""
     if not isinstance(item, dict):
-        return Extract(type=_UNKNOWN, role=None, call_id=None, text=None)
-    role = _string(item.get("role"))
-    named = _string(item.get("type"))
-    return Extract(
-        type=named or ("message" if role else _UNKNOWN),
-        role=role,
-        call_id=_string(item.get("call_id")),
-        text=_words(item),
-        tool=None if named is None or role is not None else _tool(named, item),
-    )
+        return Extract(_UNKNOWN)
+    role, named = _string(item.get("role")), _string(item.get("type"))
+    if named is None:
+        named = "message" if role else _UNKNOWN
+    tool = None if role is not None else _tool(named, item)
+    return Extract(named, role, _string(item.get("call_id")), _words(item), tool)
 
 
 def _tool(type_: str, item: dict[str, Any]) -> str | None:
@@ -82,6 +76,9 @@ def _tool(type_: str, item: dict[str, Any]) -> str | None:
 
 
 def _words(item: dict[str, Any]) -> str | None:
+    content = item.get("content")
+    if isinstance(content, str) and "summary" not in item and "output" not in item:
+        return _clean(content) or None
     found = "\n".join(part for key in ("content", "summary", "output") for part in _spoken(item.get(key)))
     return _clean(found) or None
 

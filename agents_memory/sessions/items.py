@@ -15,7 +15,7 @@ from agents_memory.errors import InvalidInput, NotFound
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import AppendItems, OneBranch, OneSession, ReadItems, Spent
 from agents_memory.sessions.conversation import Conversation, Entry
-from agents_memory.sessions.encoding import from_json
+from agents_memory.sessions.encoding import from_json, glance
 from agents_memory.sessions.extract import Extract, extract
 from agents_memory.sessions.guards import check_branch_exists, check_claim, check_nobody_waits
 from agents_memory.sessions.live import Conversations, Key, conversations
@@ -49,8 +49,8 @@ def session_append(scope: Scope, arguments: AppendItems) -> tuple[str, ...]:
         if scope.caller.run_id is not None:
             items = with_lost_calls(tx, key, _known(scope).get(key).open_calls, items, extracts)
             extracts = extracts if items is arguments.items else extracts_of(items)
-        entries = add_batch(scope, tx, key, items, extracts, run_id=scope.caller.run_id, usage=arguments.usage)
-    return tuple(to_text(IdKind.ITEM, entry.item_id) for entry in entries)
+        ids = add_batch(scope, tx, key, items, extracts, run_id=scope.caller.run_id, usage=arguments.usage)
+    return tuple(to_text(IdKind.ITEM, number) for number in ids)
 
 
 def session_items(scope: Scope, arguments: ReadItems) -> tuple[str, ...]:
@@ -175,11 +175,11 @@ def add_batch(
     *,
     run_id: str | None,
     usage: Spent | None = None,
-) -> list[Entry]:
-    """Store a batch at the end of a session that exists."""
+) -> range:
+    """Store a batch at the end of a session that exists, and return its ids."""
     known = _known(scope).get(key)
     ids = tx.new_ids(IdKind.ITEM, len(items))
-    places = known.places(extracts, ids[0])
+    places, grown = known.with_batch(items, extracts, ids[0])
     tx.insert_last(
         "insert_session_items",
         {
@@ -192,7 +192,7 @@ def add_batch(
             "tool": [one.tool for one in extracts],
             "text": [one.text for one in extracts],
             "names": names_in(scope, extracts),
-            "folded": [None if one.role is None or one.text is None else folded(one.text) for one in extracts],
+            "folded": [folded(one.text) if one.role is not None and one.text is not None else None for one in extracts],
         },
         **key._asdict(),
         added_at=tx.now,
@@ -200,10 +200,8 @@ def add_batch(
         first_id=ids[0],
         usage=None if usage is None else usage.model_dump(),
     )
-    users = [one.is_user for one in extracts]
-    entries = [Entry(*entry) for entry in zip(places, ids, items, users, strict=True)]
-    _known(scope).change(tx, key, known.with_items(entries, extracts))
-    return entries
+    _known(scope).change(tx, key, grown)
+    return ids
 
 
 def close(scope: Scope, tx: Transaction, key: Key, item_ids: list[int], *, left: Conversation | None) -> None:
@@ -273,7 +271,7 @@ def _tail(scope: Scope, key: Key) -> Conversation:
 
 def _extract(index: int, item: str) -> Extract:
     try:
-        return extract(from_json(item))
+        return extract(glance(item))
     except ValueError:
         raise InvalidInput(f"items[{index}] is no JSON text; nothing was written.") from None
 

@@ -19,8 +19,10 @@ from agents_memory.text.names import KnownNames
 
 def names_in(scope: Scope, extracts: Sequence[Extract]) -> list[list[str] | None]:
     """The folded names that each message of a batch holds, of those that can be seen from its namespace."""
-    book = scope.database.shared(NameBooks)
-    books = [book.of(namespace) for namespace in scope.visible]
+    kept = scope.database.shared(NameBooks)
+    books = [book for namespace in scope.visible if (book := kept.of(namespace))]
+    if not books:
+        return [None] * len(extracts)
     return [_names(one, books) for one in extracts]
 
 

@@ -148,6 +148,10 @@ class Transaction(_Runner):
         self._begin()
         self.database.run_script(self._cursor, sql)
 
+    def advance(self) -> None:
+        """Go on at a later moment, so that what one member of a group of writes did is told from what the next does."""
+        self.now += _TICK
+
     def publish(self, change: object) -> None:
         """Tell the database's subscribers of `change` once this transaction is committed."""
         self._changes.append(change)

@@ -47,11 +47,11 @@ def open_database(path: str | os.PathLike[str], *, wait_s: float) -> Database:
         StoreUnreadable: The path is no file that can be a memory.
         NewerStore: A newer release wrote the file.
     """
-    checked = _checked(path)
+    checked = checked_path(path)
     _refuse_inherited(checked)
     waiting = Retrying(
         retry=retry_if_exception_type(StoreLocked),
-        stop=stop_after_delay(_checked_wait(wait_s)),
+        stop=stop_after_delay(checked_wait(wait_s)),
         wait=wait_random_exponential(multiplier=0.02, max=0.25),
         reraise=True,
     )
@@ -71,21 +71,54 @@ def release(database: Database) -> None:
             del _open[identity]
 
 
-def _checked(path: object) -> str:
+def checked_path(path: object) -> str:
+    """The one spelling of a path by which a process knows a file; `":memory:"` is itself.
+
+    Raises:
+        InvalidInput: It is no path.
+    """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str) or not text.strip() or _UNUSABLE.search(text):
         raise InvalidInput("A memory needs the path of a file, or ':memory:'.")
     return text if text == MEMORY else os.path.realpath(text)
 
 
-def _checked_wait(seconds: object) -> float:
+def checked_wait(seconds: object) -> float:
+    """A number of seconds to wait.
+
+    Raises:
+        InvalidInput: It is none, or not bounded.
+    """
     if not isinstance(seconds, int | float) or not 0 <= seconds < float("inf"):
         raise InvalidInput("wait_s is a number of seconds, 0 or more.")
     return float(seconds)
 
 
+def identity_of(path: str) -> _Identity | None:
+    """What tells a file from every other, whatever its names; None where there is no file yet.
+
+    Raises:
+        StoreUnreadable: It is no ordinary file, or has several names.
+    """
+    if path == MEMORY:
+        return None
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise StoreUnreadable(f"{path!r} is no ordinary file. Name one.", path=path)
+    if status.st_nlink > 1 and not Path(path).is_dir():
+        raise StoreUnreadable(
+            f"{path!r} has {status.st_nlink} hard links. Two names for one file would be opened as two memories: "
+            "remove the other names, or copy the file.",
+            path=path,
+        )
+    return status.st_dev, status.st_ino
+
+
 def _refuse_inherited(path: str) -> None:
-    if _identity(path) in _inherited:
+    if identity_of(path) in _inherited:
         raise StoreLocked(
             f"{path!r} is open in process {os.getppid()}, from which this one was forked. Open it before forking in "
             "neither, or use a process that was started afresh.",
@@ -96,11 +129,11 @@ def _refuse_inherited(path: str) -> None:
 
 def _opened(path: str) -> Database:
     with _lock:  # given back between two attempts, so that waiting for one file holds up no other
-        identity = _identity(path)
+        identity = identity_of(path)
         known = _open.get(identity) if identity else None
         if known is None:
             known = _first(path)
-            found = _identity(path)
+            found = identity_of(path)
             if found is not None:
                 _open[found] = known
         _handles[known] = _handles.get(known, 0) + 1
@@ -142,24 +175,6 @@ def _refusal(path: str, said: str) -> StorageError:
     return StoreUnreadable(
         f"{path!r} cannot be opened as a memory. It may be no DuckDB file, damaged, or not yours to write.", path=path
     )
-
-
-def _identity(path: str) -> _Identity | None:
-    if path == MEMORY:
-        return None
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return None
-    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-        raise StoreUnreadable(f"{path!r} is no ordinary file. Name one.", path=path)
-    if status.st_nlink > 1 and not Path(path).is_dir():
-        raise StoreUnreadable(
-            f"{path!r} has {status.st_nlink} hard links. Two names for one file would be opened as two memories: "
-            "remove the other names, or copy the file.",
-            path=path,
-        )
-    return status.st_dev, status.st_ino
 
 
 def _after_fork_in_child() -> None:

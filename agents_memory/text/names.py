@@ -102,6 +102,10 @@ class KnownNames:
         for name, key in names:
             self.add(name, key)
 
+    def __bool__(self) -> bool:
+        """Whether any name is known."""
+        return bool(self._by_first)
+
     def add(self, name: str, key: str) -> None:
         """Know a further name."""
         words = tuple(word.key for word in whole_words(name))

@@ -47,7 +47,7 @@ with Memory.open(sys.argv[1], wait_s=0) as memory:
 HOLDS = """
 import sys
 from agents_memory import Memory
-with Memory.open(sys.argv[1]) as memory:
+with Memory.open(sys.argv[1], share="never") as memory:
     print("open", flush=True)
     sys.stdin.readline()
 """

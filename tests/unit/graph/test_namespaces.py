@@ -183,7 +183,7 @@ def test_a_relation_that_the_projects_fact_states_wrongly_is_retracted_there(tea
 
 
 def test_nothing_is_written_above_every_namespace(root: Memory) -> None:
-    above = Memory(root._database, root._caller.__class__(namespace=""), owns=False)
+    above = Memory(root._access, root._caller.__class__(namespace=""), owns=False)
 
     for call in (lambda: above.remember("x"), lambda: above.relate("a", "b", "c"), lambda: above.add_episode("x")):
         with pytest.raises(InvalidInput, match="above every namespace"):

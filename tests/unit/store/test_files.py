@@ -20,7 +20,7 @@ from tests.storage import dump, line_from, start_python
 HOLD = """
 import sys
 from agents_memory import Memory
-memory = Memory.open(sys.argv[1])
+memory = Memory.open(sys.argv[1], share="never")
 memory.remember("The other process was here")
 print("holding", flush=True)
 sys.stdin.readline()
