@@ -84,7 +84,8 @@ class Operation:
         risk: What it can do.
         handler: What does it.
         tool_parameters: The arguments that an agent's tool offers, all flat; empty where there is no tool.
-        tries_out: Whether it tries calls without doing them, which it cannot do as a part of a greater transaction.
+        tries_out: Whether it cannot be a part of a greater transaction: it tries calls without doing them, or keeps
+            something and then refuses.
     """
 
     name: str
@@ -600,6 +601,7 @@ _APPROVALS = (
         result=ApprovalRequest,
         risk=Risk.INTERNAL,
         handler=partial(asking.request_approval, gated_named),
+        tries_out=True,
     ),
     Operation(
         name="pending",
@@ -705,6 +707,7 @@ _APPROVALS = (
         result=Claim,
         risk=Risk.INTERNAL,
         handler=claims.claim_run,
+        tries_out=True,  # a run that turns out to be uncertain is marked so, and the claim is refused
     ),
     Operation(
         name="renew_lease",
