@@ -167,9 +167,10 @@ async def ended(store: RunStateStore, run: Any, point: str, *steps: Any, tools: 
 
 
 def check_whole(items: list[Any]) -> None:
-    """Each call has one output, and there is one answer."""
+    """Each call has one output, which tells the model that it was carried out, and there is one answer."""
     calls = Counter(item["call_id"] for item in items if item.get("type") == "function_call")
     outputs = Counter(item["call_id"] for item in items if item.get("type") == "function_call_output")
     assert calls == outputs
     assert set(calls.values()) == {1}
+    assert all('"created"' in item["output"] for item in items if item.get("type") == "function_call_output")
     assert sum(item.get("role") == "assistant" for item in items) == 1
