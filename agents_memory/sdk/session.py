@@ -33,7 +33,7 @@ from agents_memory.sdk.turns import (
     turns_of,
     usage_of_turns,
 )
-from agents_memory.sdk.usage import METER
+from agents_memory.sdk.usage import METER, Place
 from agents_memory.sessions.arguments import (
     WhileParked,
     check_branch,
@@ -173,8 +173,8 @@ class DuckDBSession:
             NotFound: There is no such branch.
         """
         self._check_open()
-        METER.see(wrapper)
         memory, branch = self.memory_for(wrapper), self._branch if branch_id is None else branch_id
+        METER.begin(wrapper, self._place(memory))
         wanted = resolve_session_limit(limit, self.session_settings)
         if wanted is None and self._limit_turns is not None:
             return await _threads.in_thread(self._read_turns, memory, branch, self._limit_turns)
@@ -200,8 +200,7 @@ class DuckDBSession:
         """
         self._check_open()
         if items:
-            with METER.spent(wrapper) as usage:
-                await _threads.in_thread(self._append, self.memory_for(wrapper), self._branch, list(items), usage)
+            await _threads.in_thread(self._append, self.memory_for(wrapper), self._branch, list(items), wrapper)
 
     async def pop_item(self, *, wrapper: RunContextWrapper[Any] | None = None) -> TResponseInputItem | None:
         """Take the last item away and return it; None when there is none."""
@@ -345,9 +344,8 @@ class DuckDBSession:
         Raises:
             NotFound: The conversation holds nothing to count it with.
         """
-        with METER.rest(result.context_wrapper) as usage:
-            if usage is not None:
-                await self._do("add_usage", branch=self._branch, usage=usage)
+        self._check_open()
+        await _threads.in_thread(self._add_rest, self.memory, self._branch, result.context_wrapper)
 
     async def _items(self, branch_id: str | None) -> tuple[SessionItem, ...]:
         items: tuple[SessionItem, ...] = await self._do("read_session", branch=branch_id or self._branch)
@@ -380,20 +378,31 @@ class DuckDBSession:
         return type(self) is DuckDBSession and isinstance(self._memory, Memory)
 
     def _append(
-        self, memory: Memory, branch: str, items: Sequence[TResponseInputItem], usage: dict[str, int] | None
+        self,
+        memory: Memory,
+        branch: str,
+        items: Sequence[TResponseInputItem],
+        wrapper: RunContextWrapper[Any] | None,
     ) -> None:
         batch: dict[str, Any] = {
             "items": [to_json(item) for item in items],
             "branch": branch,
             "while_parked": self._while_parked,
             "continues": self._continues,
-            "usage": usage,
         }
         run = run_kept_with(memory)
-        if run is None:
-            self._call(memory, "session_append", **batch)
-        else:
-            self._call(memory, "session_append", **batch, run_id=run.run_id, fence=run.fence)
+        if run is not None:
+            batch |= {"run_id": run.run_id, "fence": run.fence}
+        with METER.spent(wrapper, self._place(memory)) as usage:
+            self._call(memory, "session_append", **batch, usage=usage)
+
+    def _add_rest(self, memory: Memory, branch: str, wrapper: RunContextWrapper[Any]) -> None:
+        with METER.rest(wrapper, self._place(memory)) as usage:
+            if usage is not None:
+                self._call(memory, "add_usage", branch=branch, usage=usage)
+
+    def _place(self, memory: Memory) -> Place:
+        return memory.namespace, self.session_id
 
     def _read(self, memory: Memory, branch: str, limit: int | None) -> list[TResponseInputItem]:
         window = limit
