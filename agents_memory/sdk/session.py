@@ -17,7 +17,7 @@ from agents.memory.session_settings import SessionSettings, coerce_session_setti
 
 from agents_memory import _threads
 from agents_memory.config import DEFAULT_NAMESPACE
-from agents_memory.errors import Closed, InvalidInput, NotFound
+from agents_memory.errors import Closed, InvalidInput, NoSuchBranch
 from agents_memory.memory import Memory
 from agents_memory.sdk.compaction import Expired, replace_all, snapshot_of
 from agents_memory.sdk.current import run_kept_with
@@ -27,6 +27,7 @@ from agents_memory.sdk.turns import (
     by_turns,
     detailed,
     holding,
+    said_in_it,
     session_row,
     summed,
     tools_of,
@@ -170,7 +171,7 @@ class DuckDBSession:
             wrapper: The context of the run; the runner passes it to every method.
 
         Raises:
-            NotFound: There is no such branch.
+            NoSuchBranch: There is no such branch.
         """
         self._check_open()
         memory, branch = self.memory_for(wrapper), self._branch if branch_id is None else branch_id
@@ -257,11 +258,13 @@ class DuckDBSession:
         """Stand on another branch: read it, and add to it, from now on.
 
         Raises:
-            NotFound: There is no such branch.
+            NoSuchBranch: There is no such branch.
         """
         known = [row["branch_id"] for row in await self.list_branches()]
         if branch_id not in known:
-            raise NotFound(f"This conversation has no branch {branch_id!r:.80}; it has {', '.join(known) or 'none'}.")
+            raise NoSuchBranch(
+                f"This conversation has no branch {branch_id!r:.80}; it has {', '.join(known) or 'none'}."
+            )
         self._branch = branch_id
 
     async def delete_branch(self, branch_id: str, force: bool = False) -> None:
@@ -273,7 +276,7 @@ class DuckDBSession:
 
         Raises:
             InvalidInput: It is `main`, or the current one and not forced.
-            NotFound: There is no such branch.
+            NoSuchBranch: There is no such branch.
         """
         if branch_id == self._branch and branch_id != MAIN and not force:
             raise InvalidInput(
@@ -307,20 +310,22 @@ class DuckDBSession:
         """What the model calls cost; None when nothing was counted.
 
         Args:
-            branch_id: Only the turns that this branch holds; all that was ever spent in the conversation when left out,
-                what was popped, cleared or branched away from included.
+            branch_id: Only the turns that were said in this branch and are there; all that was ever spent in the
+                conversation when left out, what was popped, cleared or branched away from included.
         """
         spent: SessionUsage
         if branch_id is None:
             spent = await self._do("session_usage")
         else:
-            spent = summed(await self._turns(branch_id))
+            spent = summed(said_in_it(await self._turns(branch_id)))
         return session_row(spent)
 
     async def get_turn_usage(
         self, user_turn_number: int | None = None, branch_id: str | None = None
     ) -> list[dict[str, Any]] | dict[str, Any]:
         """What the model calls of each turn cost, or those of one, with the details of the tokens.
+
+        A turn that a branch shares with the one it left was paid for there, and is found there.
 
         Args:
             user_turn_number: The turn; every turn in which a model was called when left out.
@@ -330,7 +335,7 @@ class DuckDBSession:
             One dictionary a turn, with `user_turn_number`; for one turn a dictionary without it, empty if nothing was
             spent.
         """
-        turns = await self._turns(branch_id)
+        turns = said_in_it(await self._turns(branch_id))
         if user_turn_number is None:
             return usage_of_turns(turns)
         one = [turn for turn in turns if turn.turn == user_turn_number]

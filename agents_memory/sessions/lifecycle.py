@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agents_memory._ids import IdKind, to_text
-from agents_memory.errors import Conflict, NotFound, SessionParked
+from agents_memory._ids import IdKind
+from agents_memory.errors import Conflict, NotFound
 from agents_memory.graph import audit
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import DeleteOld, ListSessions, OneBranch, OneSession, RenameSession
 from agents_memory.sessions.branches import list_branches
+from agents_memory.sessions.guards import check_at_rest
 from agents_memory.sessions.live import conversations
 from agents_memory.sessions.questions import facts_written
 from agents_memory.sessions.reading import item_from_row, sessions
@@ -39,7 +40,7 @@ def rename_session(scope: Scope, arguments: RenameSession) -> None:
     with scope.database.transaction() as tx:
         scope.writing(tx)
         _check_exists(scope, tx, old)
-        _check_at_rest(scope, tx, old)
+        check_at_rest(tx, scope.namespace, old)
         if tx.one_or_none("session_exists", namespace=scope.namespace, session_id=new) is not None:
             raise Conflict(f"There is a session {new!r:.80} in {scope.namespace!r} already. Choose another id.")
         for session_id in (old, new):
@@ -59,7 +60,7 @@ def delete_session(scope: Scope, arguments: OneSession) -> DeletedSessions:
     with scope.database.transaction() as tx:
         scope.writing(tx)
         _check_exists(scope, tx, arguments.session_id)
-        _check_at_rest(scope, tx, arguments.session_id)
+        check_at_rest(tx, scope.namespace, arguments.session_id)
         items, states = _delete(scope, tx, [arguments.session_id])
     return DeletedSessions(sessions=(arguments.session_id,), items=items, run_states=states)
 
@@ -136,14 +137,3 @@ def _keep_last_id(tx: Transaction) -> None:
 def _check_exists(scope: Scope, tx: Transaction, session_id: str) -> None:
     if tx.one_or_none("session_exists", namespace=scope.namespace, session_id=session_id) is None:
         raise NotFound(f"There is no session {session_id!r:.80} in {scope.namespace!r}.")
-
-
-def _check_at_rest(scope: Scope, tx: Transaction, session_id: str) -> None:
-    waiting = tx.rows("runs_not_over_in", namespace=scope.namespace, session_id=session_id)
-    if waiting:
-        run_id = to_text(IdKind.RUN, waiting[0]["run_id"])
-        raise SessionParked(
-            f"{run_id} waits in this conversation. Resume or withdraw it first; nothing was changed.",
-            session_id=session_id,
-            run_id=run_id,
-        )

@@ -226,7 +226,7 @@ WHERE namespace = $namespace AND session_id = $session_id AND branch = $branch A
 
 -- name: session_turns
 -- The turns of a branch as it was known at a moment.
-SELECT session_id, branch, turn, item_id, said, items, started_at, ended_at, tools, requests, input_tokens,
+SELECT session_id, branch, said_in, turn, item_id, said, items, started_at, ended_at, tools, requests, input_tokens,
        output_tokens, total_tokens, cached_tokens, cache_write_tokens, reasoning_tokens
 FROM session_turns_at($known_at::TIMESTAMP)
 WHERE namespace = $namespace AND session_id = $session_id AND branch = $branch
@@ -389,9 +389,9 @@ WHERE namespace = $namespace AND session_id = $session_id
 ORDER BY branch <> 'main', branch, position;
 
 -- name: runs_not_over_in
--- The runs of a session that may still go on, oldest first.
+-- The runs of a session, or of one branch of it, that may still go on, oldest first.
 SELECT run_id FROM parked_runs
-WHERE namespace = $namespace AND session_id = $session_id
+WHERE namespace = $namespace AND session_id = $session_id AND ($branch IS NULL OR branch = $branch)
   AND status IN ('parked', 'ready', 'resuming', 'failed', 'uncertain')
 ORDER BY run_id;
 

@@ -259,7 +259,7 @@ async def test_an_encrypted_session_counts(memory, session) -> None:
     pytest.importorskip("cryptography")
     from agents.extensions.memory import EncryptedSession
 
-    encrypted = EncryptedSession("conv", session, "a key of some length")  # type: ignore[arg-type]
+    encrypted = EncryptedSession("conv", session, "a key of some length")
 
     await run(scripted(spends(10, call("look", where="x")), spends(20, "hi")), "hello", session=encrypted)
 
@@ -288,7 +288,7 @@ class Failing(DuckDBSession):
     fails_at: tuple[int, ...] = ()
     batches = 0
 
-    def _call(self, memory: Memory, operation: str, **arguments: Any) -> Any:  # type: ignore[override]
+    def _call(self, memory: Memory, operation: str, **arguments: Any) -> Any:
         self.batches += operation == "session_append"
         if operation == "session_append" and self.batches in self.fails_at:
             raise StorageError("The disk is full.")
