@@ -154,7 +154,7 @@ def _begin(scope: Scope, tx: Transaction, key: Key, continues: str | None) -> No
     """Make sure that the session is there, and continues the one it should.
 
     Raises:
-        InvalidInput: It is there and continues another, or none.
+        InvalidInput: It is there and continues another, or none though there is one.
         NotFound: The branch, or the session to continue, is not there.
     """
     known = _known(scope).get(key)
@@ -165,7 +165,9 @@ def _begin(scope: Scope, tx: Transaction, key: Key, continues: str | None) -> No
         new = {"namespace": key.namespace, "session_id": key.session_id}
         tx.run("insert_session", **new, created_at=tx.now, continues=continues)
         _known(scope).change(tx, key, replace(known, exists=True, continues=continues))
-    elif continues is not None and continues != known.continues:
+    elif continues not in (None, known.continues) and (
+        known.continues is not None or _is_there(tx, key.namespace, continues)  # else it was deleted since
+    ):
         raise InvalidInput(
             f"The session {key.session_id!r:.80} began without continuing {continues!r:.80}. Begin a new session, "
             "or leave continues= out."

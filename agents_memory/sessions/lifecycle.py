@@ -1,7 +1,8 @@
 """Sessions as wholes: renamed, exported, and really deleted.
 
 Deleting takes rows out of the file: the items of a session, those that were popped or cleared before, its branches, and
-the saved states of its runs, which hold its words. What it wrote into memory stays, without the words it came from.
+the saved states of its runs, which hold its words. Its requests and decisions stay as a record, without what was asked
+for, unless memory learnt it. What it wrote into memory stays, without the words it came from.
 """
 
 from __future__ import annotations
@@ -23,8 +24,13 @@ from agents_memory.sessions.types import DeletedSessions, SessionExport
 from agents_memory.store.database import Transaction
 
 _NAMING = (
-    "rename_sessions", "rename_continued", "rename_branches", "rename_items", "rename_inherited", "rename_facts",
+    "rename_sessions", "rename_branches", "rename_items", "rename_inherited", "rename_facts",
     "rename_relations", "rename_episodes", "rename_evidence", "rename_runs", "rename_requests", "rename_effects",
+)  # fmt: skip
+
+_LEAVING = (
+    "delete_inherited", "delete_branches", "delete_sessions", "empty_runs", "empty_decisions",
+    "empty_requests",
 )  # fmt: skip
 
 
@@ -43,10 +49,11 @@ def rename_session(scope: Scope, arguments: RenameSession) -> None:
         check_at_rest(tx, scope.namespace, old)
         if tx.one_or_none("session_exists", namespace=scope.namespace, session_id=new) is not None:
             raise Conflict(f"There is a session {new!r:.80} in {scope.namespace!r} already. Choose another id.")
-        for session_id in (old, new):
-            scope.database.shared(conversations).change_all(tx, scope.namespace, session_id)
+        names = {"namespace": scope.namespace, "old": old, "new": new}
+        _read_anew(scope, tx, [old, new])
+        _read_anew(scope, tx, [row["session_id"] for row in tx.rows("rename_continued", **names)])
         for statement in _NAMING:
-            tx.run(statement, namespace=scope.namespace, old=old, new=new)
+            tx.run(statement, **names)
         audit.record(tx, "rename_session", [], namespace=scope.namespace, actor=scope.caller.writer)
 
 
@@ -61,7 +68,9 @@ def delete_session(scope: Scope, arguments: OneSession) -> DeletedSessions:
         scope.writing(tx)
         _check_exists(scope, tx, arguments.session_id)
         check_at_rest(tx, scope.namespace, arguments.session_id)
+        _keep_last_id(tx)
         items, states = _delete(scope, tx, [arguments.session_id])
+        audit.record(tx, "delete_session", [], namespace=scope.namespace, actor=scope.caller.writer)
     return DeletedSessions(sessions=(arguments.session_id,), items=items, run_states=states)
 
 
@@ -74,10 +83,12 @@ def delete_old_sessions(scope: Scope, arguments: DeleteOld) -> DeletedSessions:
         scope.writing(tx)
         rows = tx.rows("old_sessions", namespace=scope.namespace, before=arguments.before)
         old = [row["session_id"] for row in rows if not row["waits"]]
-        items, states = _delete(scope, tx, old) if old else (0, 0)
         _keep_last_id(tx)
+        items, states = _delete(scope, tx, old) if old else (0, 0)
         gone = tx.rows("delete_taken_away", namespace=scope.namespace, before=arguments.before)
         tx.run("delete_left_branches", namespace=scope.namespace, before=arguments.before)
+        if old or gone:
+            audit.record(tx, "delete_old_sessions", [], namespace=scope.namespace, actor=scope.caller.writer)
     return DeletedSessions(
         sessions=tuple(old),
         items=items + len(gone),
@@ -116,17 +127,19 @@ def export_session(scope: Scope, arguments: OneSession) -> SessionExport:
 
 
 def _delete(scope: Scope, tx: Transaction, session_ids: list[str]) -> tuple[int, int]:
-    known = scope.database.shared(conversations)
-    for session_id in session_ids:
-        known.change_all(tx, scope.namespace, session_id)
-    _keep_last_id(tx)
     these = {"namespace": scope.namespace, "session_ids": session_ids}
+    _read_anew(scope, tx, session_ids)
+    _read_anew(scope, tx, [row["session_id"] for row in tx.rows("end_continuing", **these)])
     items = tx.rows("delete_items", **these)
     states = tx.rows("delete_states_of_sessions", **these)
-    for statement in ("delete_inherited", "delete_branches", "delete_sessions", "end_continuing"):
+    for statement in _LEAVING:
         tx.run(statement, **these)
-    audit.record(tx, "delete_session", [], namespace=scope.namespace, actor=scope.caller.writer)
     return len(items), len(states)
+
+
+def _read_anew(scope: Scope, tx: Transaction, session_ids: list[str]) -> None:
+    for session_id in session_ids:
+        scope.database.shared(conversations).change_all(tx, scope.namespace, session_id)
 
 
 def _keep_last_id(tx: Transaction) -> None:
