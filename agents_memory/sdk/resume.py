@@ -31,6 +31,7 @@ from agents_memory.sdk.current import CurrentRun, current_run
 from agents_memory.sdk.parking import call_of, stopped
 from agents_memory.sdk.session import DuckDBSession
 from agents_memory.sdk.states import binding_of, opened, saved, tools_of
+from agents_memory.sdk.usage import METER
 from agents_memory.types import Claim, ParkedRun, RunStatus, Verdict
 
 LEASE_S: Final = 60.0
@@ -239,6 +240,9 @@ class _Attempt:
         self, state: RunState[Any], context: Any, run_config: RunConfig | None, hooks: RunHooks[Any]
     ) -> RunResult:
         current_run.set(CurrentRun(run_id=self.claim.run.id, fence=self.claim.fence, memory=self.store.memory))
+        if self.session is not None:
+            # a state that goes on with a model call is seen by the session only after it
+            METER.begin(state._context, (self.claim.run.namespace, self.session.session_id))
         return await Runner.run(
             self.agent, state, context=context, run_config=run_config, hooks=hooks, session=self.session
         )

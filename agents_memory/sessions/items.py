@@ -43,7 +43,7 @@ def session_append(scope: Scope, arguments: AppendItems) -> tuple[str, ...]:
         scope.writing(tx)
         check_claim(scope, tx, arguments.fence)
         if arguments.while_parked == "refuse":
-            check_nobody_waits(scope, tx, key.session_id, extracts)
+            check_nobody_waits(scope, tx, key, extracts)
         _begin(scope, tx, key, arguments.continues)
         items = arguments.items
         if scope.caller.run_id is not None:
@@ -57,7 +57,7 @@ def session_items(scope: Scope, arguments: ReadItems) -> tuple[str, ...]:
     """The newest items of a session in the order of reading, as they were at the moment asked about.
 
     Raises:
-        NotFound: There is no such branch.
+        NoSuchBranch: There is no such branch.
     """
     key = key_of(scope, arguments)
     if arguments.turns is not None:
@@ -71,7 +71,7 @@ def session_pop(scope: Scope, arguments: OneBranch) -> str | None:
     A stored text that is no JSON is taken out on the way, and not returned.
 
     Raises:
-        NotFound: There is no such branch.
+        NoSuchBranch: There is no such branch.
     """
     key = key_of(scope, arguments)
     with scope.database.transaction() as tx:
@@ -108,13 +108,23 @@ def newest_entries(scope: Scope, key: Key, limit: int | None) -> tuple[Entry, ..
     """The newest items of a session in the order of reading, as they were at the moment asked about.
 
     Raises:
-        NotFound: There is no such branch.
+        NoSuchBranch: There is no such branch.
     """
     if scope.caller.known_at is None:
         known = _tail(scope, key).last(limit)
         if known is not None:
             return known
     return _read(scope, key, "session_items_known", limit=limit)
+
+
+def check_branch_of(scope: Scope, key: Key) -> None:
+    """Let nothing be read from a branch that is not there now.
+
+    Raises:
+        NoSuchBranch: It never was, or was deleted.
+    """
+    if scope.caller.known_at is None:
+        _tail(scope, key)
 
 
 def _newest_turns(scope: Scope, key: Key, count: int) -> tuple[Entry, ...]:
@@ -144,7 +154,7 @@ def _begin(scope: Scope, tx: Transaction, key: Key, continues: str | None) -> No
     """Make sure that the session is there, and continues the one it should.
 
     Raises:
-        InvalidInput: It is there and continues another, or none.
+        InvalidInput: It is there and continues another, or none though there is one.
         NotFound: The branch, or the session to continue, is not there.
     """
     known = _known(scope).get(key)
@@ -155,7 +165,9 @@ def _begin(scope: Scope, tx: Transaction, key: Key, continues: str | None) -> No
         new = {"namespace": key.namespace, "session_id": key.session_id}
         tx.run("insert_session", **new, created_at=tx.now, continues=continues)
         _known(scope).change(tx, key, replace(known, exists=True, continues=continues))
-    elif continues is not None and continues != known.continues:
+    elif continues not in (None, known.continues) and (
+        known.continues is not None or _is_there(tx, key.namespace, continues)  # else it was deleted since
+    ):
         raise InvalidInput(
             f"The session {key.session_id!r:.80} began without continuing {continues!r:.80}. Begin a new session, "
             "or leave continues= out."
