@@ -24,9 +24,7 @@ class ReadIndex(Slots[Shard]):
     """The shards of a file that are loaded; get it by `database.shared(ReadIndex)`. Safe to use from any thread."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(
-            database, _read, follows=(FactWritten, FactClosed, RelationWritten, RelationClosed, NameGiven)
-        )
+        super().__init__(database, _read, follows=(FactWritten, FactClosed, RelationWritten, RelationClosed, NameGiven))
 
     def view(self, namespaces: Sequence[str], moment: Moment, kinds: frozenset[Kind] | None) -> View:
         """What can be seen in some namespaces, nearest first, at a moment."""

@@ -14,6 +14,7 @@ from agents_memory.graph import audit
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import DeleteOld, ListSessions, OneBranch, OneSession, RenameSession
 from agents_memory.sessions.branches import list_branches
+from agents_memory.sessions.changes import SessionsRewritten
 from agents_memory.sessions.live import conversations
 from agents_memory.sessions.questions import facts_written
 from agents_memory.sessions.reading import item_from_row, sessions
@@ -46,6 +47,7 @@ def rename_session(scope: Scope, arguments: RenameSession) -> None:
             scope.database.shared(conversations).change_all(tx, scope.namespace, session_id)
         for statement in _NAMING:
             tx.run(statement, namespace=scope.namespace, old=old, new=new)
+        tx.publish(SessionsRewritten(namespace=scope.namespace))
         audit.record(tx, "rename_session", [], namespace=scope.namespace, actor=scope.caller.writer)
 
 
@@ -76,7 +78,9 @@ def delete_old_sessions(scope: Scope, arguments: DeleteOld) -> DeletedSessions:
         items, states = _delete(scope, tx, old) if old else (0, 0)
         _keep_last_id(tx)
         gone = tx.rows("delete_taken_away", namespace=scope.namespace, before=arguments.before)
-        tx.run("delete_left_branches", namespace=scope.namespace, before=arguments.before)
+        left = tx.rows("delete_left_branches", namespace=scope.namespace, before=arguments.before)
+        if gone or left:
+            tx.publish(SessionsRewritten(namespace=scope.namespace))
     return DeletedSessions(
         sessions=tuple(old),
         items=items + len(gone),
@@ -124,6 +128,7 @@ def _delete(scope: Scope, tx: Transaction, session_ids: list[str]) -> tuple[int,
     states = tx.rows("delete_states_of_sessions", **these)
     for statement in ("delete_inherited", "delete_branches", "delete_sessions", "end_continuing"):
         tx.run(statement, **these)
+    tx.publish(SessionsRewritten(namespace=scope.namespace))
     audit.record(tx, "delete_session", [], namespace=scope.namespace, actor=scope.caller.writer)
     return len(items), len(states)
 
