@@ -19,7 +19,7 @@ from agents_memory.graph.scope import Scope
 from agents_memory.recall import fusion
 from agents_memory.recall.columns import Array, Moment, micros
 from agents_memory.recall.index import ReadIndex
-from agents_memory.recall.lexical import WordScores, idf, score_words
+from agents_memory.recall.lexical import MIN_COVERAGE, WordScores, idf, score_words
 from agents_memory.recall.shard import KINDS
 from agents_memory.recall.view import View
 from agents_memory.recall.walk import PathScores, score_paths, walk
@@ -38,9 +38,6 @@ NAME_WEIGHT: Final = 0.5
 GRAPH_WEIGHT: Final = 0.1
 """The graph's share beside the lexical score. Measured: up to 0.2 no rank measure is below words alone by more than
 half a point and recall gains one to two; at 0.5 recall is below words alone, at 1 by twelve points."""
-
-MIN_COVERAGE: Final = 0.03
-"""Words that carry less of the question than this do not make a hit: nearly every fact holds them."""
 
 Fuse = Callable[["Signals"], Array]
 

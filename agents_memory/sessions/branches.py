@@ -11,6 +11,7 @@ from itertools import count
 from agents_memory.errors import InvalidInput, NoSuchBranch
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import NewBranch, OneBranch, OneSession
+from agents_memory.sessions.changes import ItemsInherited
 from agents_memory.sessions.conversation import Conversation
 from agents_memory.sessions.guards import check_at_rest, check_branch_exists
 from agents_memory.sessions.items import empty, key_of
@@ -41,7 +42,7 @@ def create_branch(scope: Scope, arguments: NewBranch) -> str:
         new = Key(key.namespace, key.session_id, name)
         live.change(tx, new, None)
         tx.run("insert_branch", **new._asdict(), parent=key.branch, from_turn=arguments.turn, created_at=tx.now)
-        tx.run(
+        inherited = tx.rows(
             "inherit_items",
             **new._asdict(),
             parent=key.branch,
@@ -49,6 +50,8 @@ def create_branch(scope: Scope, arguments: NewBranch) -> str:
             before_place=begin["place"],
             before_id=begin["item_id"],
         )
+        item_ids = [row["item_id"] for row in inherited]
+        tx.publish(ItemsInherited(namespace=key.namespace, branch=name, item_ids=item_ids, since=tx.now))
     return name
 
 

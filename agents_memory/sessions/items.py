@@ -14,6 +14,7 @@ from agents_memory._ids import IdKind, to_number, to_text
 from agents_memory.errors import InvalidInput, NotFound
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import AppendItems, OneBranch, OneSession, ReadItems, Spent
+from agents_memory.sessions.changes import ItemsAdded, ItemsClosed
 from agents_memory.sessions.conversation import Conversation, Entry
 from agents_memory.sessions.encoding import from_json, glance
 from agents_memory.sessions.extract import Extract, extract
@@ -213,6 +214,15 @@ def add_batch(
         usage=None if usage is None else usage.model_dump(),
     )
     _known(scope).change(tx, key, grown)
+    tx.publish(
+        ItemsAdded(
+            **key._asdict(),
+            item_ids=ids,
+            texts=[one.text for one in extracts],
+            speakers=[one.speaker for one in extracts],
+            added_at=tx.now,
+        )
+    )
     return ids
 
 
@@ -223,13 +233,16 @@ def close(scope: Scope, tx: Transaction, key: Key, item_ids: list[int], *, left:
     tx.run("close_session_items", **closed)
     if key.branch != MAIN:
         tx.run("close_inherited_items", **closed)
+    _publish_closed(tx, key.namespace, key.branch, item_ids)
 
 
 def empty(tx: Transaction, namespace: str, session_id: str, *, branch: str | None) -> int:
     """Take every item out of a branch, or of all, and return how many were said there."""
     closed = {"namespace": namespace, "session_id": session_id, "branch": branch, "removed_at": tx.now}
-    tx.run("close_inherited_of_session", **closed)
-    return len(tx.rows("close_items_of_session", **closed))
+    left = [row["item_id"] for row in tx.rows("close_inherited_of_session", **closed)]
+    said = [row["item_id"] for row in tx.rows("close_items_of_session", **closed)]
+    _publish_closed(tx, namespace, branch, [*left, *said])
+    return len(said)
 
 
 # -- for the code that parks and resumes runs ----------------------------------------------------------------------
@@ -246,6 +259,7 @@ def remove_after(tx: Transaction, key: Key, *, run_id: int, watermark: int) -> i
     """
     tx.database.shared(conversations).change(tx, key, None)
     rows = tx.rows("close_items_of_run", **key._asdict(), run_id=run_id, watermark=watermark, removed_at=tx.now)
+    _publish_closed(tx, key.namespace, key.branch, [row["item_id"] for row in rows])
     return len(rows)
 
 
@@ -265,6 +279,10 @@ def latest_user_item(scope: Scope, session_id: str) -> tuple[int, str | None] | 
 
 
 # ------------------------------------------------------------------------------------------------------------------
+
+
+def _publish_closed(tx: Transaction, namespace: str, branch: str | None, item_ids: Sequence[int]) -> None:
+    tx.publish(ItemsClosed(namespace=namespace, branch=branch, item_ids=item_ids, removed_at=tx.now))
 
 
 def _known(scope: Scope) -> Conversations:

@@ -15,6 +15,7 @@ from agents_memory.graph import audit
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import DeleteOld, ListSessions, OneBranch, OneSession, RenameSession
 from agents_memory.sessions.branches import list_branches
+from agents_memory.sessions.changes import SessionsRewritten
 from agents_memory.sessions.guards import check_at_rest
 from agents_memory.sessions.live import conversations
 from agents_memory.sessions.questions import facts_written
@@ -54,6 +55,7 @@ def rename_session(scope: Scope, arguments: RenameSession) -> None:
         _read_anew(scope, tx, [row["session_id"] for row in tx.rows("rename_continued", **names)])
         for statement in _NAMING:
             tx.run(statement, **names)
+        tx.publish(SessionsRewritten(namespace=scope.namespace))
         audit.record(tx, "rename_session", [], namespace=scope.namespace, actor=scope.caller.writer)
 
 
@@ -86,7 +88,9 @@ def delete_old_sessions(scope: Scope, arguments: DeleteOld) -> DeletedSessions:
         _keep_last_id(tx)
         items, states = _delete(scope, tx, old) if old else (0, 0)
         gone = tx.rows("delete_taken_away", namespace=scope.namespace, before=arguments.before)
-        tx.run("delete_left_branches", namespace=scope.namespace, before=arguments.before)
+        left = tx.rows("delete_left_branches", namespace=scope.namespace, before=arguments.before)
+        if gone or left:
+            tx.publish(SessionsRewritten(namespace=scope.namespace))
         if old or gone:
             audit.record(tx, "delete_old_sessions", [], namespace=scope.namespace, actor=scope.caller.writer)
     return DeletedSessions(
@@ -134,6 +138,7 @@ def _delete(scope: Scope, tx: Transaction, session_ids: list[str]) -> tuple[int,
     states = tx.rows("delete_states_of_sessions", **these)
     for statement in _LEAVING:
         tx.run(statement, **these)
+    tx.publish(SessionsRewritten(namespace=scope.namespace))
     return len(items), len(states)
 
 

@@ -113,7 +113,8 @@ RETURNING item_id;
 -- Take every item out of the branches that began with them: of one branch, or of all.
 UPDATE inherited_items SET removed_at = $removed_at
 WHERE namespace = $namespace AND session_id = $session_id AND ($branch IS NULL OR branch = $branch)
-  AND removed_at = forever();
+  AND removed_at = forever()
+RETURNING item_id;
 
 -- name: close_items_of_run
 -- Take the items out of a branch that a run added above a watermark.
@@ -169,7 +170,8 @@ VALUES ($namespace, $session_id, $branch, $parent, $from_turn, $created_at, fore
 INSERT INTO inherited_items
 SELECT $namespace, $session_id, $branch, item_id, $since, forever() FROM items_of_branches
 WHERE namespace = $namespace AND session_id = $session_id AND branch = $parent AND removed_at = forever()
-  AND (place, item_id) < ($before_place, $before_id);
+  AND (place, item_id) < ($before_place, $before_id)
+RETURNING item_id;
 
 -- name: delete_branch
 -- End a branch; its name stays taken.
@@ -255,6 +257,43 @@ SELECT item_id, i.session_id, branch, item_json, type, role, tool, turn, text, a
 FROM session_items_at($known_at::TIMESTAMP) i JOIN chain USING (session_id)
 WHERE i.namespace = $namespace AND branch = 'main'
 ORDER BY back DESC, position;
+
+-- name: index_items
+-- What was ever said in a namespace and in which branches, for its read index: the items themselves, in the order of their
+-- ids, then what branches began with. Times in microseconds.
+SELECT item_id, session_id, branch, text,
+       coalesce(role, CASE WHEN tool IS NOT NULL OR ends_with(type, '_output') THEN 'tool' END) AS speaker,
+       false AS inherited, epoch_us(added_at) AS since, epoch_us(removed_at) AS removed_at
+FROM session_items_stored WHERE namespace = $namespace AND text IS NOT NULL
+UNION ALL
+SELECT h.item_id, h.session_id, h.branch, NULL, NULL, true, epoch_us(h.since), epoch_us(h.removed_at)
+FROM inherited_items h JOIN session_items_stored i USING (item_id)
+WHERE h.namespace = $namespace AND i.text IS NOT NULL
+ORDER BY inherited, item_id;
+
+-- name: found_items
+-- Items of some sessions as they were known at a moment, each once: as it is read in main, or else in the branch it was
+-- said in, or else in another that holds it.
+WITH read AS (
+    SELECT item_id, branch, turn, position FROM session_items_at($known_at::TIMESTAMP)
+    WHERE namespace = $namespace AND list_contains($session_ids::VARCHAR[], session_id)
+)
+SELECT i.item_id, i.session_id, r.branch, i.item_json, i.type, i.role, i.tool, r.turn, i.text, i.added_at, i.run_id,
+       r.position
+FROM session_items_stored i JOIN read r USING (item_id)
+WHERE i.namespace = $namespace AND i.item_id IN (SELECT unnest($item_ids::BIGINT[]))
+QUALIFY row_number() OVER (PARTITION BY i.item_id ORDER BY r.branch <> 'main', r.branch <> i.branch, r.branch) = 1;
+
+-- name: newest_messages
+-- The newest messages of a branch, newest first, as they are or as they were known at a moment: of each one character more
+-- than are looked at, and with each how many messages there are.
+SELECT item_id, role, left(text, $chars + 1) AS text, count(*) OVER () AS messages
+FROM items_of_branches
+WHERE namespace = $namespace AND session_id = $session_id AND branch = $branch
+  AND role IN ('user', 'assistant') AND text IS NOT NULL
+  AND CASE WHEN $known_at::TIMESTAMP IS NULL THEN removed_at = forever()
+           ELSE since <= $known_at AND $known_at < removed_at END
+ORDER BY place DESC, item_id DESC LIMIT $limit;
 
 -- name: list_sessions
 -- The sessions of a namespace as they were known at a moment, oldest first, a page at a time.
@@ -465,7 +504,8 @@ RETURNING item_id;
 -- Forget which items left a branch before a moment that they were not said in.
 DELETE FROM inherited_items h WHERE namespace = $namespace AND removed_at < $before
   AND NOT EXISTS (SELECT 1 FROM parked_runs p WHERE p.namespace = h.namespace AND p.session_id = h.session_id
-                  AND may_go_on(p.status));
+                  AND may_go_on(p.status))
+RETURNING item_id;
 
 -- name: keep_last_id
 -- Remember the highest item id ever given.
