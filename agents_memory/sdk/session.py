@@ -19,7 +19,7 @@ from agents_memory import _threads
 from agents_memory.config import DEFAULT_NAMESPACE
 from agents_memory.errors import Closed, InvalidInput, NoSuchBranch
 from agents_memory.memory import Memory
-from agents_memory.sdk.compaction import Expired, replace_all, snapshot_of
+from agents_memory.sdk.compaction import Expired, replace_end, snapshot_of
 from agents_memory.sdk.current import run_kept_with
 from agents_memory.sdk.routing import MemoryOf
 from agents_memory.sdk.turns import (
@@ -374,9 +374,15 @@ class DuckDBSession:
         return await snapshot_of(self.memory, self.session_id, self._branch, limit, prune_prefix=prune_prefix)
 
     async def _atomic_replace_items(self, items: list[TResponseInputItem]) -> bool:
-        """For the SDK's compaction of a whole conversation; False where it has to clear and add."""
+        """For the SDK's compaction of all that it reads of a conversation; False where it has to clear and add."""
         self._check_open()
-        return self._is_compactable() and await replace_all(self.memory, self.session_id, self._branch, items)
+        if not self._is_compactable():
+            return False
+        limit = resolve_session_limit(None, self.session_settings)
+        if limit is None and self._limit_turns is not None:
+            limit = len(await self.get_items())
+        bound = None if limit is not None and limit < 0 else limit
+        return await replace_end(self.memory, self.session_id, self._branch, items, limit=bound)
 
     def _is_compactable(self) -> bool:
         # a subclass may change what is read and added, which replacing behind its back would not
