@@ -22,7 +22,8 @@ from agents_memory.graph import arguments as of_graph
 from agents_memory.graph import entities, episodes, facts, provenance, reading, relations
 from agents_memory.graph.arguments import Arguments
 from agents_memory.graph.scope import Scope
-from agents_memory.recall.arguments import Recall
+from agents_memory.recall.arguments import GetContext, Recall
+from agents_memory.recall.context import context
 from agents_memory.recall.engine import recall
 from agents_memory.sessions import arguments as of_sessions
 from agents_memory.sessions import branches, items, lifecycle, questions, suffix, turns
@@ -57,6 +58,7 @@ from agents_memory.types import (
     ParkedRun,
     Performed,
     Provenance,
+    RecalledContext,
     RecallResult,
     Receipt,
     Trial,
@@ -319,6 +321,14 @@ _RECALL = (
         risk=Risk.READ,
         handler=_recall,
         tool_parameters=("query", "k"),
+    ),
+    Operation(
+        name="context",
+        description="Make the text that is put before a model: pinned facts and those that answer a question best.",
+        arguments=GetContext,
+        result=RecalledContext,
+        risk=Risk.READ,
+        handler=context,
     ),
 )
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from agents_memory.graph.arguments import Arguments, Content
+from agents_memory.graph.arguments import Arguments, Content, Text
 from agents_memory.types import Kind
 
 
@@ -24,3 +24,10 @@ class Recall(Arguments):
     kinds: Annotated[frozenset[Kind] | None, BeforeValidator(_kinds)] = Field(
         default=None, description="Only facts of these kinds."
     )
+
+
+class GetContext(Arguments):
+    """Make the text that is put before a model."""
+
+    query: Text = Field(description="What it is about, in plain words; blank for the pinned facts alone.")
+    budget_tokens: int = Field(default=1200, ge=1, strict=True, description="How many tokens the text may take.")
