@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from agents import FunctionTool, RunContextWrapper, Tool
 from agents.items import ToolApprovalItem
@@ -23,19 +23,13 @@ from agents_memory.errors import AgentsMemoryError, InvalidInput
 from agents_memory.memory import Memory
 from agents_memory.operations import Operation, Risk, operation_named
 from agents_memory.recall.fence import fence
-from agents_memory.sdk.current import run_kept_with
-from agents_memory.sdk.routing import MemoryOf, branch_of
+from agents_memory.sdk.current import HasSessionId, run_kept_with, session_at_hand
+from agents_memory.sdk.routing import MemoryOf, branch_of, memory_for
 from agents_memory.sdk.schemas import tool_schema
 from agents_memory.types import Performed, Trial
 
 READS = ("recall", "get_fact", "history")
 WRITES = ("remember", "supersede", "correct", "forget", "relate", "unrelate")
-
-
-class HasSessionId(Protocol):
-    """A conversation, as far as the tools need it."""
-
-    session_id: str
 
 
 SessionOf: TypeAlias = Callable[[RunContextWrapper[Any]], HasSessionId | None]
@@ -53,6 +47,7 @@ def memory_tools(
     Args:
         memory: The memory, or a callable that picks it by the run's context: one agent, many users.
         session: The conversation that writes come from, or a callable that picks it; it is recorded with each write.
+            When left out, it is that of `agents_memory.run` or of the resume, where one of these runs the agent.
         policy: Whether a write asks a person, by operation and arguments; every write does by default.
         include: Further operations of the catalogue by name, such as `about` or `add_alias`.
 
@@ -100,7 +95,7 @@ class MemoryCall:
 
     def memory_for(self, context: RunContextWrapper[Any]) -> Memory:
         """The memory that a run of this context uses."""
-        return self.memory if isinstance(self.memory, Memory) else self.memory(context)
+        return memory_for(self.memory, context)
 
     async def _answer(self, context: ToolContext[Any], arguments: dict[str, Any]) -> str:
         if self.operation.risk is Risk.READ:
@@ -158,8 +153,10 @@ class MemoryCall:
         return cast("Trial", await in_thread(memory.call, "try_call", asked))
 
     def _session_for(self, context: RunContextWrapper[Any]) -> HasSessionId | None:
-        if self.session is None or hasattr(self.session, "session_id"):
-            return cast("HasSessionId | None", self.session)
+        if self.session is None:
+            return session_at_hand()
+        if hasattr(self.session, "session_id"):
+            return cast("HasSessionId", self.session)
         return cast("Any", self.session)(context)  # type: ignore[no-any-return]
 
 
