@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from agents import Agent, RunContextWrapper, Runner, function_tool
+from agents import Agent, Runner, function_tool
 from agents.testing import ScriptedModel, assistant_message
 
 from agents_memory import Memory, RunStateStore, attach, memory_tools
