@@ -47,6 +47,7 @@ from agents_memory.types import (
     FactVersion,
     Kind,
     Provenance,
+    RecalledContext,
     RecallResult,
     Receipt,
     Triple,
@@ -120,6 +121,21 @@ class MemoryView:
         """
         given = None if kinds is None else _listed(kinds)
         return cast("RecallResult", self._do("recall", query=query, k=k, kinds=given))
+
+    def context(self, query: str, *, budget_tokens: int = 1200) -> RecalledContext:
+        """The text to put before a model: pinned facts, and those that answer a question best.
+
+        Each fact is a line with its id, to be cited by, and since when it holds. The lines stand in a fence that says
+        that they are data, whose closing mark no stored text can forge.
+
+        Args:
+            query: What it is about, in plain words; with a blank one, or one that nothing answers, the pinned facts
+                are all there is.
+            budget_tokens: How many tokens the text may take with everything around the facts, at least 1. Tokens are
+                estimated without a tokenizer (`text/size.py` says how, and how well); by that estimate the text is
+                never over. A fact that has no room is named in `left_out`, and shorter ones after it are still put in.
+        """
+        return cast("RecalledContext", self._do("context", query=query, budget_tokens=budget_tokens))
 
     def get(self, fact_id: str) -> Fact:
         """A fact in the version believed at the asked moment.
@@ -459,7 +475,7 @@ class Memory(MemoryView):
             kind: What sort of thing it says; `fact` when left out.
             importance: 0 to 1; 0.5 when left out.
             confidence: 0 to 1; 1 when left out.
-            pinned: Mark it as always worth showing; it is stored and returned, and changes no ranking.
+            pinned: Mark it as always worth showing: `context` begins with it. It changes no ranking.
             valid_from: Since when it holds; now when left out.
             valid_to: Until when; open when left out.
             relate: Relations it states, each `(source, predicate, target)`.

@@ -22,7 +22,8 @@ from agents_memory.graph import arguments as of_graph
 from agents_memory.graph import entities, episodes, facts, provenance, reading, relations
 from agents_memory.graph.arguments import Arguments
 from agents_memory.graph.scope import Scope
-from agents_memory.recall.arguments import Recall, SearchItems, Summarize
+from agents_memory.recall.arguments import GetContext, Recall, SearchItems, Summarize
+from agents_memory.recall.context import context
 from agents_memory.recall.engine import recall
 from agents_memory.recall.items import search_items
 from agents_memory.recall.summary import summarize_session
@@ -60,6 +61,7 @@ from agents_memory.types import (
     ParkedRun,
     Performed,
     Provenance,
+    RecalledContext,
     RecallResult,
     Receipt,
     Trial,
@@ -342,6 +344,14 @@ _RECALL = (
         risk=Risk.READ,
         handler=summarize_session,
         tool_parameters=("session_id", "sentences"),
+    ),
+    Operation(
+        name="context",
+        description="Make the text that is put before a model: pinned facts and those that answer a question best.",
+        arguments=GetContext,
+        result=RecalledContext,
+        risk=Risk.READ,
+        handler=context,
     ),
 )
 

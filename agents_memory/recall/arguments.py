@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from agents_memory.graph.arguments import Arguments, Content
+from agents_memory.graph.arguments import Arguments, Content, Text
 from agents_memory.sessions.arguments import OneBranch, SessionId
 from agents_memory.types import Kind
 
@@ -42,3 +42,10 @@ class Summarize(OneBranch):
     """Sum a conversation up."""
 
     sentences: int = Field(default=5, ge=1, le=100, strict=True, description="How many sentences at most.")
+
+
+class GetContext(Arguments):
+    """Make the text that is put before a model."""
+
+    query: Text = Field(description="What it is about, in plain words; blank for the pinned facts alone.")
+    budget_tokens: int = Field(default=1200, ge=1, strict=True, description="How many tokens the text may take.")

@@ -21,7 +21,14 @@ from agents_memory.types import Kind
 
 KINDS: Final = tuple(Kind)
 KIND_CODES: Final = {kind.value: code for code, kind in enumerate(KINDS)}
-_FACT: Final = {"fact_id": np.int64, "version": np.int32, "kind": np.int8, "importance": np.float32, "length": np.int32}
+_FACT: Final = {
+    "fact_id": np.int64,
+    "version": np.int32,
+    "kind": np.int8,
+    "importance": np.float32,
+    "pinned": np.bool_,
+    "length": np.int32,
+}
 _RELATION: Final = {"source": np.int64, "predicate": np.int32, "target": np.int64}
 
 Columns = Mapping[str, Array]
@@ -107,6 +114,7 @@ class Shard:
                 "version": [change.version],
                 "kind": [KIND_CODES[change.kind]],
                 "importance": [change.importance],
+                "pinned": [change.pinned],
                 "length": [length],
                 **_interval(change),
             }
