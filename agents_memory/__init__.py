@@ -1,7 +1,7 @@
 """A durable, reviewed memory for the OpenAI Agents SDK, in one DuckDB file.
 
-`Memory` and the data it returns come with a plain import. `DuckDBSession`, `RunStateStore`, `AgentEntry` and
-`memory_tools` need the Agents SDK, whose import takes seconds, and are loaded when first used.
+`Memory` and the data it returns come with a plain import. What needs the Agents SDK, whose import takes seconds, is
+loaded when first used: `DuckDBSession`, `RunStateStore`, `AgentEntry`, `memory_tools`, `attach`, `run` and `run_sync`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from agents_memory.types import (
 )
 
 if TYPE_CHECKING:
+    from agents_memory.sdk.attach import attach
     from agents_memory.sdk.run_states import RunStateStore
+    from agents_memory.sdk.running import run, run_sync
     from agents_memory.sdk.session import DuckDBSession
     from agents_memory.sdk.tools import memory_tools
     from agents_memory.sdk.worker import AgentEntry
@@ -60,16 +62,22 @@ __all__ = [
     "Receipt",
     "Relation",
     "RunStateStore",
+    "attach",
     "memory_tools",
     "namespace_of",
     "policies",
+    "run",
+    "run_sync",
 ]
 
 _NEED_THE_SDK = {
     "AgentEntry": "agents_memory.sdk.worker",
     "DuckDBSession": "agents_memory.sdk.session",
     "RunStateStore": "agents_memory.sdk.run_states",
+    "attach": "agents_memory.sdk.attach",
     "memory_tools": "agents_memory.sdk.tools",
+    "run": "agents_memory.sdk.running",
+    "run_sync": "agents_memory.sdk.running",
 }
 
 

@@ -62,6 +62,12 @@ class NotFound(AgentsMemoryError, LookupError):
     code = "not_found"
 
 
+class NoSuchBranch(NotFound, InvalidInput):
+    """The conversation has no such branch, or no such turn in it; nothing was written."""
+
+    code = "no_such_branch"
+
+
 class Conflict(AgentsMemoryError):
     """Memory is not in the state that the call needs."""
 

@@ -18,6 +18,7 @@ from agents_memory.config import DEFAULT_NAMESPACE, OPEN_WAIT_S, ROOT
 from agents_memory.errors import Closed, InvalidInput, InvalidTime
 from agents_memory.graph.arguments import has_surrogate, to_moment
 from agents_memory.graph.scope import check_namespace
+from agents_memory.recall.types import ConversationSummary, SearchResult
 from agents_memory.sessions.types import (
     Branch,
     DeletedSessions,
@@ -47,6 +48,7 @@ from agents_memory.types import (
     FactVersion,
     Kind,
     Provenance,
+    RecalledContext,
     RecallResult,
     Receipt,
     Triple,
@@ -120,6 +122,21 @@ class MemoryView:
         """
         given = None if kinds is None else _listed(kinds)
         return cast("RecallResult", self._do("recall", query=query, k=k, kinds=given))
+
+    def context(self, query: str, *, budget_tokens: int = 1200) -> RecalledContext:
+        """The text to put before a model: pinned facts, and those that answer a question best.
+
+        Each fact is a line with its id, to be cited by, and since when it holds. The lines stand in a fence that says
+        that they are data, whose closing mark no stored text can forge.
+
+        Args:
+            query: What it is about, in plain words; with a blank one, or one that nothing answers, the pinned facts
+                are all there is.
+            budget_tokens: How many tokens the text may take with everything around the facts, at least 1. Tokens are
+                estimated without a tokenizer (`text/size.py` says how, and how well); by that estimate the text is
+                never over. A fact that has no room is named in `left_out`, and shorter ones after it are still put in.
+        """
+        return cast("RecalledContext", self._do("context", query=query, budget_tokens=budget_tokens))
 
     def get(self, fact_id: str) -> Fact:
         """A fact in the version believed at the asked moment.
@@ -240,6 +257,44 @@ class MemoryView:
             The items of their main branches; none where there is no such conversation.
         """
         return cast("tuple[SessionItem, ...]", self._do("thread", session_id=session_id))
+
+    def search_items(
+        self, query: str, *, session_id: str | None = None, k: int = 10, role: str | None = None
+    ) -> SearchResult:
+        """What was said in the conversations of this namespace that holds the words of a query, best first.
+
+        Searched are messages and what tools gave back, in every branch; an item that several branches share is found
+        once. The words are compared as `recall` does.
+
+        Args:
+            query: Plain words in any language.
+            session_id: Only in this conversation.
+            k: How many hits at most; at least 1.
+            role: Only what this role said, such as `"user"`; `"tool"` for what tools gave back.
+
+        Returns:
+            The hits; an empty result says why it is empty. `get_item` shows what was said around one.
+        """
+        asked = {"session_id": session_id, "k": k, "role": role}
+        return cast("SearchResult", self._do("search_items", query=query, **asked))
+
+    def summarize_session(self, session_id: str, *, sentences: int = 5, branch: str = MAIN) -> ConversationSummary:
+        """A conversation of this namespace in a few of its own sentences, verbatim, in the order of reading.
+
+        They are those that say most of what the others say, chosen by the words they share (LexRank), without a model.
+        Looked at are the newest 1,000 messages of users and the assistant, the first 2,000 characters of each. Asking
+        again costs nothing until something changes in the conversation.
+
+        Args:
+            session_id: The conversation.
+            sentences: How many at most, 1 to 100.
+            branch: The branch to read.
+
+        Returns:
+            The sentences, each with its item; none where there is no such conversation.
+        """
+        asked = {"sentences": sentences, "branch": branch}
+        return cast("ConversationSummary", self._do("summarize_session", session_id=session_id, **asked))
 
     def branches(self, session_id: str) -> tuple[Branch, ...]:
         """The branches of a conversation, main first; none where there is no such conversation."""
@@ -421,7 +476,7 @@ class Memory(MemoryView):
             kind: What sort of thing it says; `fact` when left out.
             importance: 0 to 1; 0.5 when left out.
             confidence: 0 to 1; 1 when left out.
-            pinned: Mark it as always worth showing; it is stored and returned, and changes no ranking.
+            pinned: Mark it as always worth showing: `context` begins with it. It changes no ranking.
             valid_from: Since when it holds; now when left out.
             valid_to: Until when; open when left out.
             relate: Relations it states, each `(source, predicate, target)`.

@@ -22,8 +22,12 @@ from agents_memory.graph import arguments as of_graph
 from agents_memory.graph import entities, episodes, facts, provenance, reading, relations
 from agents_memory.graph.arguments import Arguments
 from agents_memory.graph.scope import Scope
-from agents_memory.recall.arguments import Recall
+from agents_memory.recall.arguments import GetContext, Recall, SearchItems, Summarize
+from agents_memory.recall.context import context
 from agents_memory.recall.engine import recall
+from agents_memory.recall.items import search_items
+from agents_memory.recall.summary import summarize_session
+from agents_memory.recall.types import ConversationSummary, SearchResult
 from agents_memory.sessions import arguments as of_sessions
 from agents_memory.sessions import branches, items, lifecycle, questions, suffix, turns
 from agents_memory.sessions import reading as session_reading
@@ -57,6 +61,7 @@ from agents_memory.types import (
     ParkedRun,
     Performed,
     Provenance,
+    RecalledContext,
     RecallResult,
     Receipt,
     Trial,
@@ -335,6 +340,32 @@ _RECALL = (
         risk=Risk.READ,
         handler=_recall,
         tool_parameters=("query", "k"),
+    ),
+    Operation(
+        name="search_items",
+        description="Search what was said, by users, the assistant and tools, in one conversation or in all of them.",
+        arguments=SearchItems,
+        result=SearchResult,
+        risk=Risk.READ,
+        handler=search_items,
+        tool_parameters=("query", "session_id", "k"),
+    ),
+    Operation(
+        name="summarize_session",
+        description="Read a conversation in a few of its own sentences, each with the item it stands in.",
+        arguments=Summarize,
+        result=ConversationSummary,
+        risk=Risk.READ,
+        handler=summarize_session,
+        tool_parameters=("session_id", "sentences"),
+    ),
+    Operation(
+        name="context",
+        description="Make the text that is put before a model: pinned facts and those that answer a question best.",
+        arguments=GetContext,
+        result=RecalledContext,
+        risk=Risk.READ,
+        handler=context,
     ),
 )
 

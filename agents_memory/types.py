@@ -404,6 +404,24 @@ class RecallResult:
     explanation: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecalledContext:
+    """What is put before a model: a text, which facts are in it, and which had no room.
+
+    Attributes:
+        text: The facts, each with its id and since when it holds, in a fence that says that they are data; empty when
+            there is none.
+        facts: The ids of those in the text, in its order: the pinned ones, then what was recalled, best first.
+        left_out: The ids of those that the budget had no room for, in the same order.
+        tokens: How many tokens the text takes, as estimated (`text/size.py`).
+    """
+
+    text: str
+    facts: tuple[str, ...]
+    left_out: tuple[str, ...]
+    tokens: int
+
+
 class RequestStatus(StrEnum):
     """The states of an approval request."""
 

@@ -92,7 +92,7 @@ def _call_of(scope: Scope, tx: Transaction, verb: Verb, arguments: Perform) -> _
     session_id, branch = arguments.session_id, arguments.branch
     if run_id is not None:
         run = runs.held(scope, tx, run_id, arguments.fence)
-        if session_id is None:
+        if session_id in {None, run["session_id"]}:  # a session may have moved to another branch since it was parked
             session_id, branch = run["session_id"], run["branch"]
     return _Call(
         operation=verb.name,

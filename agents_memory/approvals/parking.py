@@ -52,7 +52,11 @@ def park_run(verbs: Verbs, scope: Scope, arguments: ParkRun) -> ParkedRun:
     with scope.database.transaction() as tx:
         scope.writing(tx)
         again = tx.one_or_none(
-            "run_of_state", namespace=scope.namespace, session_id=arguments.session_id, digest=arguments.digest
+            "run_of_state",
+            namespace=scope.namespace,
+            session_id=arguments.session_id,
+            branch=arguments.branch,
+            digest=arguments.digest,
         )
         if again is not None:
             _check_same_rules(again, arguments)

@@ -67,9 +67,9 @@ class Table:
             self._columns[name][self._rows : end] = values
         self._rows = end
 
-    def set(self, name: str, row: int, value: float) -> None:
-        """Change one cell."""
-        self._columns[name][row] = value
+    def set(self, name: str, rows: int | Array, value: float) -> None:
+        """Change the cells of one row, or of some."""
+        self._columns[name][rows] = value
 
     def holds(self, moment: Moment) -> Mask:
         """Which rows hold at `moment`, as believed then."""
@@ -83,6 +83,12 @@ def holds(valid_from: Array, valid_to: Array, tx_from: Array, tx_to: Array, *, m
     found &= tx_from <= moment.known_at
     found &= moment.known_at < tx_to
     return found
+
+
+def seen(rows: Array, mask: Mask) -> Array:
+    """The positions of the rows that the mask admits; rows appended after the mask was made are not among them."""
+    known = np.flatnonzero(rows < len(mask))
+    return known[mask[rows[known]]]
 
 
 def _with_room(column: Array, used: int, wanted: int) -> Array:

@@ -19,7 +19,7 @@ from agents_memory.graph.scope import Scope
 from agents_memory.recall import fusion
 from agents_memory.recall.columns import Array, Moment, micros
 from agents_memory.recall.index import ReadIndex
-from agents_memory.recall.lexical import WordScores, idf, score_words
+from agents_memory.recall.lexical import MIN_COVERAGE, WordScores, idf, score_words
 from agents_memory.recall.shard import KINDS
 from agents_memory.recall.view import View
 from agents_memory.recall.walk import PathScores, score_paths, walk
@@ -38,9 +38,6 @@ NAME_WEIGHT: Final = 0.5
 GRAPH_WEIGHT: Final = 0.1
 """The graph's share beside the lexical score. Measured: up to 0.2 no rank measure is below words alone by more than
 half a point and recall gains one to two; at 0.5 recall is below words alone, at 1 by twelve points."""
-
-MIN_COVERAGE: Final = 0.03
-"""Words that carry less of the question than this do not make a hit: nearly every fact holds them."""
 
 Fuse = Callable[["Signals"], Array]
 
@@ -100,13 +97,10 @@ def recall(
     """
     if k < 1:
         raise InvalidInput(f"k is {k!r}. Ask for at least one fact.", k=k)
-    scope = Scope(database=database, caller=caller)
-    valid_at, known_at = scope.moments()
-    moment = Moment(valid_at=micros(valid_at), known_at=micros(known_at))
-    view = database.shared(ReadIndex).view(scope.visible, moment, kinds)
+    view, moments, moment = _seen(database, caller, kinds)
     found = _search(view, query, moment)
     order, scores = _ordered(view, found, k, moment, fuse)
-    facts = _hydrated(database, view, found.rows[order], (valid_at, known_at))
+    facts = _hydrated(database, view, found.rows[order], moments)
     hits = [
         _hit(view, found, at, float(scores[at]), facts[int(found.rows[at])])
         for at in order.tolist()
@@ -118,6 +112,25 @@ def recall(
         seeds=_names(view, found.seeds),
         explanation=None if hits else _why_nothing(view, caller, query),
     )
+
+
+def pinned_facts(database: Database, caller: Caller) -> tuple[Fact, ...]:
+    """The facts that are always worth showing: the nearest namespace's first, then the most important, then by id."""
+    view, moments, _ = _seen(database, caller, None)
+    rows = np.flatnonzero(view.visible & view.column("pinned"))
+    ranked = (view.column("fact_id")[rows], -view.column("importance")[rows], view.distance[rows])
+    facts = _hydrated(database, view, rows, moments)
+    return tuple(facts[row] for row in rows[np.lexsort(ranked)].tolist() if row in facts)
+
+
+def _seen(
+    database: Database, caller: Caller, kinds: frozenset[Kind] | None
+) -> tuple[View, tuple[datetime, datetime], Moment]:
+    """What a caller sees, and the moments at which it looks."""
+    scope = Scope(database=database, caller=caller)
+    valid_at, known_at = scope.moments()
+    moment = Moment(valid_at=micros(valid_at), known_at=micros(known_at))
+    return database.shared(ReadIndex).view(scope.visible, moment, kinds), (valid_at, known_at), moment
 
 
 def _search(view: View, query: str, moment: Moment) -> _Found:

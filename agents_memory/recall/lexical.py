@@ -1,23 +1,47 @@
-"""The lexical retriever: exact BM25 over the facts that hold at the moment asked about.
+"""The lexical retriever: exact BM25 over the facts, or what was said, that hold at the moment asked about.
 
-Its statistics (how many facts, how long, how many hold a word) are taken over those facts alone, so a recall of the
-past scores as it did then, and nothing in another namespace moves a score.
+Its statistics (how many rows, how long, how many hold a word) are taken over those alone, so a question to the past
+scores as it did then, and nothing in another namespace moves a score.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
-from agents_memory.recall.columns import Array
-from agents_memory.recall.view import View
+from agents_memory.recall.columns import Array, Mask
 
 K1: Final = 0.9
 B: Final = 0.4
 """Both measured best on long conversations: facts are short, and a word that comes twice says little more."""
+
+MIN_COVERAGE: Final = 0.03
+"""Words that carry less of the question than this do not make a hit: nearly every row holds them."""
+
+
+class Rows(Protocol):
+    """Rows that words lead to, as they are at one moment."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are, visible or not."""
+
+    @property
+    def visible(self) -> Mask:
+        """Which of them hold at the moment; the statistics of words are taken over these."""
+
+    @property
+    def held(self) -> int:
+        """How many these are."""
+
+    def words(self, term: str) -> tuple[Array, Array]:
+        """The visible rows that hold a term, and how often."""
+
+    def column(self, name: str) -> Array:
+        """A column of all rows; `length` is how many words each holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +65,8 @@ class WordScores:
         return tuple(term for term, rows in self.rows.items() if _holds(rows, row))
 
 
-def score_words(view: View, terms: Sequence[str]) -> WordScores:
-    """Score every visible row of a view by the terms of a question."""
+def score_words(view: Rows, terms: Sequence[str]) -> WordScores:
+    """Score every visible row by the terms of a question."""
     scores = np.zeros(view.rows)
     coverage = np.zeros(view.rows)
     found = {term: view.words(term) for term in terms}
@@ -59,7 +83,7 @@ def score_words(view: View, terms: Sequence[str]) -> WordScores:
 
 
 def idf(held: int, holding: int) -> float:
-    """How much a word (or a name) tells that `holding` of `held` facts hold; never negative."""
+    """How much a word (or a name) tells that `holding` of `held` rows hold; never negative."""
     return float(np.log1p((held - holding + 0.5) / (holding + 0.5)))
 
 

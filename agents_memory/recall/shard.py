@@ -1,12 +1,11 @@
 """The read index of one namespace: every version, closed ones too, and what words, entities and relations lead to it.
 
 Canonical rows are in the file; this is what was read from them, plus what was committed since. It holds ids, times and
-tokens, never text. Not thread-safe by itself: `index.py` sees to that.
+tokens, never text. Not thread-safe by itself: `slots.py` sees to that.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Final
@@ -16,13 +15,20 @@ import numpy as np
 from agents_memory.graph.changes import FactClosed, FactWritten, NameGiven, RelationClosed, RelationWritten
 from agents_memory.recall.columns import INTERVALS, Array, Table, micros
 from agents_memory.recall.postings import Postings
+from agents_memory.recall.word_index import WordIndex
 from agents_memory.text.names import NameBook
-from agents_memory.text.tokens import written_tokens
 from agents_memory.types import Kind
 
 KINDS: Final = tuple(Kind)
 KIND_CODES: Final = {kind.value: code for code, kind in enumerate(KINDS)}
-_FACT: Final = {"fact_id": np.int64, "version": np.int32, "kind": np.int8, "importance": np.float32, "length": np.int32}
+_FACT: Final = {
+    "fact_id": np.int64,
+    "version": np.int32,
+    "kind": np.int8,
+    "importance": np.float32,
+    "pinned": np.bool_,
+    "length": np.int32,
+}
 _RELATION: Final = {"source": np.int64, "predicate": np.int32, "target": np.int64}
 
 Columns = Mapping[str, Array]
@@ -34,21 +40,24 @@ class Shard:
     def __init__(self) -> None:
         self.facts = Table({**_FACT, **INTERVALS})
         self.relations = Table({**_RELATION, **INTERVALS})
-        self.words = Postings()
+        self.words = WordIndex()
         self.about = Postings()
         self.ties = Postings()
         self.names = NameBook()
-        self.terms: dict[str, int] = {}
         self.predicates: dict[str, int] = {}
         self._fact_rows: dict[tuple[int, int], int] = {}
         self._relation_rows: dict[tuple[int, int], int] = {}
+
+    @property
+    def size(self) -> int:
+        """The number of versions of facts."""
+        return len(self.facts)
 
     # -- from the file ---------------------------------------------------------------------------------------------
 
     def load_facts(self, rows: Columns) -> None:
         """Take in the versions of an empty shard's facts."""
-        keys, at, counts, lengths = self._indexed(rows["content"])
-        self.words.load(keys, at, counts)
+        lengths = self.words.load(rows["content"])
         self.about.load(*_one_each(rows["entity_ids"]))
         self._fact_rows = _row_numbers(rows["fact_id"], rows["version"])
         kinds = [KIND_CODES[kind] for kind in rows["kind"]]
@@ -69,19 +78,6 @@ class Shard:
         columns = [rows[name].tolist() for name in ("entity_id", "name", "alias", "tx_from", "tx_to")]
         for entity_id, name, alias, tx_from, tx_to in zip(*columns, strict=True):
             self.names.give(entity_id, name, alias=alias, tx_from=tx_from, tx_to=tx_to)
-
-    def _indexed(self, texts: Iterable[str]) -> tuple[Array, Array, Array, list[int]]:
-        keys: list[int] = []
-        counts: list[int] = []
-        terms: list[int] = []
-        lengths: list[int] = []
-        for text in texts:
-            found = self._counted(text)
-            keys.extend(found)
-            counts.extend(found.values())
-            terms.append(len(found))
-            lengths.append(sum(found.values()))
-        return np.array(keys, np.int64), np.repeat(np.arange(len(terms)), terms), np.array(counts, np.int64), lengths
 
     # -- from commits ----------------------------------------------------------------------------------------------
 
@@ -110,8 +106,7 @@ class Shard:
         row = len(self.facts)
         if self._fact_rows.setdefault((change.fact_id, change.version), row) != row:
             return
-        found = self._counted(change.content)
-        self.words.append(row, found)
+        length = self.words.append(row, change.content)
         self.about.append(row, dict.fromkeys(change.entity_ids, 1))
         self.facts.append(
             {
@@ -119,7 +114,8 @@ class Shard:
                 "version": [change.version],
                 "kind": [KIND_CODES[change.kind]],
                 "importance": [change.importance],
-                "length": [sum(found.values())],
+                "pinned": [change.pinned],
+                "length": [length],
                 **_interval(change),
             }
         )
@@ -140,10 +136,6 @@ class Shard:
 
     def _predicate(self, name: str) -> int:
         return self.predicates.setdefault(name, len(self.predicates))
-
-    def _counted(self, text: str) -> dict[int, int]:
-        counts = Counter(written_tokens(text))
-        return {self.terms.setdefault(term, len(self.terms)): count for term, count in counts.items()}
 
 
 def _interval(change: FactWritten | RelationWritten) -> dict[str, list[int]]:

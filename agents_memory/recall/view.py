@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from agents_memory.recall.columns import Array, Mask
+from agents_memory.recall.columns import Array, Mask, seen
 from agents_memory.recall.shard import Shard
 
 
@@ -38,25 +38,24 @@ class Look:
 
     def words(self, term: str) -> tuple[Array, Array]:
         """The visible rows that hold a term, and how often."""
-        key = self.shard.terms.get(term, -1)
         with self.lock:
-            rows, counts = self.shard.words.of(key)
-        seen = _seen(rows, self.visible)
-        return rows[seen], counts[seen]
+            rows, counts = self.shard.words.of(term)
+        at = seen(rows, self.visible)
+        return rows[at], counts[at]
 
     def about(self, entity_ids: Sequence[int]) -> tuple[Array, Array]:
         """For each visible row that names one of some entities: the entity's position among them, and the row."""
         with self.lock:
             at, rows = self.shard.about.of_many(entity_ids)
-        seen = _seen(rows, self.visible)
-        return at[seen], rows[seen]
+        visible = seen(rows, self.visible)
+        return at[visible], rows[visible]
 
     def ties(self, entity_ids: Sequence[int]) -> tuple[Array, Array, Array]:
         """For each relation of some entities: the entity's position, the entity at the other end, the predicate."""
         with self.lock:
             at, rows = self.shard.ties.of_many(entity_ids)
-            seen = _seen(rows, self.tied)
-            at, rows = at[seen], rows[seen]
+            tied = seen(rows, self.tied)
+            at, rows = at[tied], rows[tied]
             source = self.shard.relations.column("source")[rows]
             target = self.shard.relations.column("target")[rows]
             predicate = self.shard.relations.column("predicate")[rows]
@@ -65,12 +64,6 @@ class Look:
     def column(self, name: str) -> Array:
         """A column of all the rows there were, visible or not."""
         return self.shard.facts.column(name)[: len(self.visible)]
-
-
-def _seen(rows: Array, mask: Mask) -> Array:
-    """The positions of the rows that the mask admits; rows appended after the mask was made are not among them."""
-    known = np.flatnonzero(rows < len(mask))
-    return known[mask[rows[known]]]
 
 
 class View:

@@ -48,9 +48,14 @@ async def snapshot_of(memory: Memory, session_id: str, branch: str, limit: int, 
     return _snapshot_type(items, len(stored) <= limit, replace_suffix)
 
 
-async def replace_all(memory: Memory, session_id: str, branch: str, output: list[TResponseInputItem]) -> bool:
-    """Put `output` in the place of everything that is there at one moment; False when nothing is."""
-    while stored := await _threads.in_thread(_suffix, memory, session_id, branch, None):
+async def replace_end(
+    memory: Memory, session_id: str, branch: str, output: list[TResponseInputItem], *, limit: int | None
+) -> bool:
+    """Put `output` in the place of the last `limit` items that are there at one moment; False when there is none.
+
+    What lies before was not read, so not summed up, and stays.
+    """
+    while stored := await _threads.in_thread(_suffix, memory, session_id, branch, limit):
         if await _threads.in_thread(_replace, memory, session_id, branch, stored, output, None):
             return True
     return False

@@ -34,6 +34,15 @@ def waiting_in(result: RunResult | RunResultStreaming) -> list[ToolApprovalItem]
     return [item for item in result.interruptions if _is_undecided(result, item)]
 
 
+def turns_left(result: RunResult | RunResultStreaming) -> int | None:
+    """How many more turns a stopped run may take when it is resumed; None without a limit.
+
+    The limit is kept with the state, and the SDK lets nobody raise it afterwards.
+    """
+    turn = result.current_turn if isinstance(result, RunResultStreaming) else result._current_turn
+    return None if result.max_turns is None else max(result.max_turns - turn, 0)
+
+
 def call_of(item: ToolApprovalItem, result: RunResult | RunResultStreaming) -> dict[str, Any]:
     """A call that waits, as the queue takes it."""
     tool = tool_of(item)

@@ -12,11 +12,12 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, cast
 
-from agents import Agent, RunConfig, RunHooks, Runner, RunResult, RunState
+from agents import Agent, RunConfig, RunHooks, Runner, RunResult, RunResultStreaming, RunState, StreamEvent
 from agents.exceptions import AgentsException
 from agents.items import ToolApprovalItem
 from agents.memory import Session
@@ -27,10 +28,12 @@ from agents_memory.approvals.calls import arguments_digest
 from agents_memory.errors import AgentsMemoryError, CannotResume, LeaseLost
 from agents_memory.memory import Memory
 from agents_memory.sdk.checkpoints import Checkpoints
-from agents_memory.sdk.current import CurrentRun, current_run
+from agents_memory.sdk.current import CurrentRun, working_in
+from agents_memory.sdk.events import Ended, events_of
 from agents_memory.sdk.parking import call_of, stopped
 from agents_memory.sdk.session import DuckDBSession
 from agents_memory.sdk.states import binding_of, opened, saved, tools_of
+from agents_memory.sdk.usage import METER
 from agents_memory.types import Claim, ParkedRun, RunStatus, Verdict
 
 LEASE_S: Final = 60.0
@@ -55,12 +58,12 @@ class Resumed:
 
     Attributes:
         run: The run as it stands now: finished, or parked again.
-        result: What `Runner.run` returned; None when the run had finished before.
+        result: What the SDK returned; None when the run had finished before.
         repeated: Whether it had finished before, so that nothing was run this time.
     """
 
     run: ParkedRun
-    result: RunResult | None
+    result: RunResult | RunResultStreaming | None
     repeated: bool = False
 
     @property
@@ -69,32 +72,69 @@ class Resumed:
         return self.run.result
 
 
-async def resume(
-    store: Store,
-    run_id: str,
-    agent: Agent[Any],
-    *,
-    session: Session | None,
-    context: Any,
-    run_config: RunConfig | None,
-    hooks: RunHooks[Any] | None,
-    lease_s: float,
-    partial: bool = False,
-) -> Resumed:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How a run is to be resumed; see `RunStateStore.resume`.
+
+    Attributes:
+        agent: The agent that the run started with.
+        session: Its conversation, if given.
+        context: The application's context.
+        run_config: As for `Runner.run`.
+        hooks: As for `Runner.run`.
+        lease_s: Seconds for which a claim holds unless it is renewed.
+        partial: Whether to do what is decided although some requests still wait.
+    """
+
+    agent: Agent[Any]
+    session: Session | None = None
+    context: Any = None
+    run_config: RunConfig | None = None
+    hooks: RunHooks[Any] | None = None
+    lease_s: float = LEASE_S
+    partial: bool = False
+
+
+async def resume(store: Store, run_id: str, asked: Asked) -> Resumed:
     """See `RunStateStore.resume`."""
+    if (over := await _finished(store, run_id)) is not None:
+        return over
+    async with _attempt(store, run_id, asked) as (attempt, state):
+        result = await attempt.run(state)
+        return Resumed(run=await attempt.recorded(result), result=result)
+
+
+async def resume_streamed(store: Store, run_id: str, asked: Asked) -> AsyncGenerator[StreamEvent | Ended[Resumed]]:
+    """As `resume`, event by event. A reader that leaves early ends the attempt like a failure."""
+    if (over := await _finished(store, run_id)) is not None:
+        yield Ended(over)
+        return
+    async with _attempt(store, run_id, asked) as (attempt, state):
+        result = attempt.started(state)
+        async with aclosing(attempt.events(result)) as events:
+            async for event in events:
+                yield event
+        done = Resumed(run=await attempt.recorded(result), result=result)
+    yield Ended(done)
+
+
+async def _finished(store: Store, run_id: str) -> Resumed | None:
     run = cast("ParkedRun", await store.call("get_run", run_id=run_id))
-    if run.status is RunStatus.FINISHED:
-        return Resumed(run=run, result=None, repeated=True)
-    attempt = await _claimed(store, run_id, agent, lease_s=lease_s, partial=partial)
+    return Resumed(run=run, result=None, repeated=True) if run.status is RunStatus.FINISHED else None
+
+
+@asynccontextmanager
+async def _attempt(store: Store, run_id: str, asked: Asked) -> AsyncIterator[tuple[_Attempt, RunState[Any]]]:
+    """A claim on the run and its state, with which the block runs it and records what became of it."""
+    attempt = await _claimed(store, run_id, asked)
     try:
-        state = await attempt.restored(context)
-        attempt = replace(attempt, session=attempt.session_for(session))
+        state = await attempt.restored()
+        attempt = replace(attempt, session=attempt.session_for(asked.session))
     except BaseException:
         await attempt.leave("release_run")
         raise
     try:
-        result = await attempt.run(state, context, run_config, hooks)
-        return Resumed(run=await attempt.recorded(result), result=result)
+        yield attempt, state
     except LeaseLost:
         raise
     except BaseException as error:
@@ -108,17 +148,17 @@ async def give_up(store: Store, run_id: str, *, error: str) -> ParkedRun:
     return cast("ParkedRun", await store.call("fail_run", run_id=run_id, fence=claim.fence, error=error))
 
 
-async def _claimed(store: Store, run_id: str, agent: Agent[Any], *, lease_s: float, partial: bool) -> _Attempt:
+async def _claimed(store: Store, run_id: str, asked: Asked) -> _Attempt:
     """Claim the run; a caller that is cancelled meanwhile leaves no claim behind."""
-    asked = {"run_id": run_id, "owner": _owner(), "lease_s": lease_s, "partial": partial}
-    claiming = asyncio.ensure_future(store.call("claim_run", **asked))
+    wanted = {"run_id": run_id, "owner": _owner(), "lease_s": asked.lease_s, "partial": asked.partial}
+    claiming = asyncio.ensure_future(store.call("claim_run", **wanted))
     try:
         await settled(claiming)
     except asyncio.CancelledError:
         if claiming.exception() is None:
-            await _Attempt(store=store, claim=claiming.result(), agent=agent).leave("release_run")
+            await _Attempt(store=store, claim=claiming.result(), asked=asked).leave("release_run")
         raise
-    return _Attempt(store=store, claim=cast("Claim", claiming.result()), agent=agent)
+    return _Attempt(store=store, claim=cast("Claim", claiming.result()), asked=asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +167,7 @@ class _Attempt:
 
     store: Store
     claim: Claim
-    agent: Agent[Any]
+    asked: Asked
     session: Session | None = None
 
     @property
@@ -141,26 +181,24 @@ class _Attempt:
         run = self.claim.run
         return binding_of(run.namespace, run.session_id, run.branch, run.starting_agent)
 
-    async def restored(self, context: Any) -> RunState[Any]:
+    async def restored(self) -> RunState[Any]:
         """The SDK's state with the decisions applied.
 
         Raises:
             CannotResume: The state or the agent does not fit.
         """
-        run = self.claim.run
-        if self.agent.name != run.starting_agent:
+        run, agent = self.claim.run, self.asked.agent
+        if agent.name != run.starting_agent:
             raise CannotResume(
-                f"{run.id} was started with the agent {run.starting_agent!r}, not {self.agent.name!r}. Pass that one.",
+                f"{run.id} was started with the agent {run.starting_agent!r}, not {agent.name!r}. Pass that one.",
                 run_id=run.id,
                 starting_agent=run.starting_agent,
             )
         text = opened(self.claim, key=self.store.key, binding=self.binding)
         try:
-            state = await RunState.from_string(self.agent, text, context_override=context)
+            state = await RunState.from_string(agent, text, context_override=self.asked.context)
         except AgentsException as error:
-            raise CannotResume(
-                f"{run.id} does not fit the agent {self.agent.name!r}: {error}", run_id=run.id
-            ) from error
+            raise CannotResume(f"{run.id} does not fit the agent {agent.name!r}: {error}", run_id=run.id) from error
         items = state.get_interruptions()
         _check_tools(self.claim, items)
         _apply(self.claim, state, items)
@@ -193,16 +231,13 @@ class _Attempt:
         memory = self.store.memory.at_namespace(run.namespace)
         return DuckDBSession(run.session_id, memory, branch=run.branch)
 
-    async def run(
-        self, state: RunState[Any], context: Any, run_config: RunConfig | None, hooks: RunHooks[Any] | None
-    ) -> RunResult:
+    async def run(self, state: RunState[Any]) -> RunResult:
         """Run the agent while the claim is renewed.
 
         Raises:
             LeaseLost: The claim was lost; the run was stopped.
         """
-        watching = Checkpoints(self.store, self.claim, state=state, agent=self.agent, binding=self.binding, inner=hooks)
-        running = asyncio.create_task(self._run(state, context, run_config, watching))
+        running = asyncio.create_task(self._run(state))
         beating = asyncio.create_task(self._beat())
         try:
             await asyncio.wait({running, beating}, return_when=asyncio.FIRST_COMPLETED)
@@ -213,7 +248,37 @@ class _Attempt:
         finally:
             await _stop(beating, running)
 
-    async def recorded(self, result: RunResult) -> ParkedRun:
+    def started(self, state: RunState[Any]) -> RunResultStreaming:
+        """Start the agent, for `events` to be read."""
+        with self._at_work(state):
+            return Runner.run_streamed(self.asked.agent, state, **self._options(state))
+
+    async def events(self, streamed: RunResultStreaming) -> AsyncGenerator[StreamEvent]:
+        """The events of the started run, while the claim is renewed and they are read.
+
+        Raises:
+            LeaseLost: The claim was lost, or nobody read on for as long as it holds; the run was stopped.
+        """
+        clock = asyncio.get_running_loop().time
+        handed_out_at: float | None = None
+
+        def is_read() -> bool:
+            return handed_out_at is None or clock() - handed_out_at < self.claim.lease_s
+
+        beating = asyncio.create_task(self._beat(is_read))
+        beating.add_done_callback(lambda task: None if task.cancelled() else streamed.cancel())
+        try:
+            async with aclosing(events_of(streamed)) as events:
+                async for event in events:
+                    handed_out_at = clock()
+                    yield event
+                    handed_out_at = None
+            if beating.done():
+                await beating
+        finally:
+            await _stop(beating)
+
+    async def recorded(self, result: RunResult | RunResultStreaming) -> ParkedRun:
         """Finish the run, or park it again."""
         if not result.interruptions:
             return cast(
@@ -235,17 +300,35 @@ class _Attempt:
         except AgentsMemoryError as error:
             _log.warning("%s of %s failed: %s", operation, self.claim.run.id, error.code)
 
-    async def _run(
-        self, state: RunState[Any], context: Any, run_config: RunConfig | None, hooks: RunHooks[Any]
-    ) -> RunResult:
-        current_run.set(CurrentRun(run_id=self.claim.run.id, fence=self.claim.fence, memory=self.store.memory))
-        return await Runner.run(
-            self.agent, state, context=context, run_config=run_config, hooks=hooks, session=self.session
-        )
+    async def _run(self, state: RunState[Any]) -> RunResult:
+        with self._at_work(state):
+            return await Runner.run(self.asked.agent, state, **self._options(state))
 
-    async def _beat(self) -> None:
+    def _at_work(self, state: RunState[Any]) -> AbstractContextManager[None]:
+        if self.session is not None:
+            # a state that goes on with a model call is seen by the session only after it
+            METER.begin(state._context, (self.claim.run.namespace, self.session.session_id))
+        run = CurrentRun(run_id=self.claim.run.id, fence=self.claim.fence, memory=self.store.memory)
+        return working_in(self.session, run)
+
+    def _options(self, state: RunState[Any]) -> dict[str, Any]:
+        asked = self.asked
+        watching = Checkpoints(
+            self.store, self.claim, state=state, agent=asked.agent, binding=self.binding, inner=asked.hooks
+        )
+        return {
+            "context": asked.context,
+            "run_config": asked.run_config,
+            "hooks": watching,
+            "session": self.session,
+        }
+
+    async def _beat(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
         while True:
             await asyncio.sleep(self.claim.lease_s / 3)
+            if not is_wanted():
+                run = self.claim.run
+                raise LeaseLost(f"Nobody read the events of {run.id} on; it can be resumed again.", run_id=run.id)
             try:
                 await self.store.call("renew_lease", lease_s=self.claim.lease_s, **self.held)
             except AgentsMemoryError as error:

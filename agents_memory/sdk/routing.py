@@ -14,6 +14,11 @@ MemoryOf: TypeAlias = Callable[[RunContextWrapper[Any]], Memory]
 """Names the memory of a run, such as one on the namespace of the user in its context. It is called for every use."""
 
 
+def memory_for(memory: Memory | MemoryOf, context: RunContextWrapper[Any]) -> Memory:
+    """The memory of a run with this context."""
+    return memory if isinstance(memory, Memory) else memory(context)
+
+
 def branch_of(session: object) -> str:
     """The branch that a conversation stands on, or the one that it wraps; main for those that know no branches."""
     while session is not None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, cast
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import aclosing
+from typing import Any, Final, Literal, cast, overload
 
-from agents import Agent, RunConfig, RunHooks, RunResult, RunResultStreaming
+from agents import Agent, RunConfig, RunHooks, RunResult, RunResultStreaming, StreamEvent
 from agents.items import ToolApprovalItem
 from agents.memory import Session
 
@@ -19,8 +20,9 @@ from agents_memory import _ids
 from agents_memory._threads import in_thread
 from agents_memory.approvals.calls import given
 from agents_memory.memory import Memory, When
-from agents_memory.sdk.parking import call_of, home_of, stopped, tool_name, waiting_in
-from agents_memory.sdk.resume import LEASE_S, Resumed, resume
+from agents_memory.sdk.events import Ended, Events
+from agents_memory.sdk.parking import call_of, home_of, stopped, tool_name, turns_left, waiting_in
+from agents_memory.sdk.resume import Asked, Resumed, resume, resume_streamed
 from agents_memory.sdk.routing import branch_of
 from agents_memory.sdk.session import DuckDBSession
 from agents_memory.sdk.states import binding_of, saved
@@ -28,6 +30,9 @@ from agents_memory.sdk.worker import Registry, RunOutcome, checked_registry, res
 from agents_memory.types import MAIN, ApprovalRequest, Decision, ParkedNotice, ParkedRun, RunStatus
 
 _log = logging.getLogger("agents_memory")
+
+_FEW_TURNS: Final = 1
+"""With one turn left the model can say its final word, and with none not even that."""
 
 
 class RunStateStore:
@@ -104,7 +109,7 @@ class RunStateStore:
             **self._rules,
         }
         run = cast("ParkedRun", await in_thread(home.call, "park_run", given(arguments)))
-        await self._tell(run, items)
+        await self._tell(run, result, items)
         return run
 
     async def pending(self) -> tuple[ApprovalRequest, ...]:
@@ -229,7 +234,35 @@ class RunStateStore:
         """
         return cast("ParkedRun", await self.call("get_run", run_id=run_id))
 
-    async def resume(
+    @overload
+    def resume(
+        self,
+        run_id: str,
+        agent: Agent[Any],
+        *,
+        session: Session | None = ...,
+        context: Any = ...,
+        run_config: RunConfig | None = ...,
+        hooks: RunHooks[Any] | None = ...,
+        partial: bool = ...,
+        stream: Literal[False] = ...,
+    ) -> Coroutine[Any, Any, Resumed]: ...
+
+    @overload
+    def resume(
+        self,
+        run_id: str,
+        agent: Agent[Any],
+        *,
+        session: Session | None = ...,
+        context: Any = ...,
+        run_config: RunConfig | None = ...,
+        hooks: RunHooks[Any] | None = ...,
+        partial: bool = ...,
+        stream: Literal[True],
+    ) -> Events[Resumed]: ...
+
+    def resume(
         self,
         run_id: str,
         agent: Agent[Any],
@@ -239,8 +272,14 @@ class RunStateStore:
         run_config: RunConfig | None = None,
         hooks: RunHooks[Any] | None = None,
         partial: bool = False,
-    ) -> Resumed:
+        stream: bool = False,
+    ) -> Coroutine[Any, Any, Resumed] | Events[Resumed]:
         """Carry a decided run on: exactly one caller does, and each of its writes happens once.
+
+        `await store.resume(...)` gives a `Resumed`. With `stream=True` it is not awaited but read with `async for`: it
+        gives the SDK's events, and has the `Resumed` as its `outcome` once all were read. A reader that leaves early
+        ends the attempt as a failure does: the run can be resumed again at once. One that reads nothing for a minute
+        loses the claim.
 
         Args:
             run_id: Such as `n5`.
@@ -251,6 +290,7 @@ class RunStateStore:
             hooks: As for `Runner.run`.
             partial: Do what is decided now, although some requests still wait; the run is then parked again with
                 those, under the same ids. The model goes on once all are decided.
+            stream: Give events.
 
         Raises:
             CannotResume: The agent, session, key or SDK does not fit; the run is ready as before.
@@ -258,21 +298,10 @@ class RunStateStore:
             LeaseLost: This process stood still for so long that somebody else took the run.
             Undecided: Some of its requests still wait; with `partial`, all of them do.
         """
-        _ids.to_number(_ids.IdKind.RUN, run_id)
-        done = await resume(
-            self,
-            run_id,
-            agent,
-            session=session,
-            context=context,
-            run_config=run_config,
-            hooks=hooks,
-            lease_s=LEASE_S,
-            partial=partial,
+        asked = Asked(
+            agent=agent, session=session, context=context, run_config=run_config, hooks=hooks, partial=partial
         )
-        if done.result is not None and done.run.status is not RunStatus.FINISHED:
-            await self._tell(done.run, waiting_in(done.result))
-        return done
+        return Events(self._events(run_id, asked)) if stream else self._resumed(run_id, asked)
 
     async def resume_ready(self, registry: Registry) -> tuple[RunOutcome, ...]:
         """Resume every run of this namespace and below that it is time for, one after the other.
@@ -300,7 +329,30 @@ class RunStateStore:
         """An operation of the catalogue, in a thread; arguments that are None are left out."""
         return await in_thread(self.memory.call, operation, given(arguments))
 
-    async def _tell(self, run: ParkedRun, items: list[ToolApprovalItem]) -> None:
+    async def _resumed(self, run_id: str, asked: Asked) -> Resumed:
+        _ids.to_number(_ids.IdKind.RUN, run_id)
+        done = await resume(self, run_id, asked)
+        await self._tell_if_stopped(done)
+        return done
+
+    async def _events(self, run_id: str, asked: Asked) -> AsyncGenerator[StreamEvent | Ended[Resumed]]:
+        _ids.to_number(_ids.IdKind.RUN, run_id)
+        async with aclosing(resume_streamed(self, run_id, asked)) as steps:
+            async for step in steps:
+                if isinstance(step, Ended):
+                    await self._tell_if_stopped(step.outcome)
+                yield step
+
+    async def _tell_if_stopped(self, done: Resumed) -> None:
+        if done.result is not None and done.run.status is not RunStatus.FINISHED:
+            await self._tell(done.run, done.result, waiting_in(done.result))
+
+    async def _tell(
+        self, run: ParkedRun, result: RunResult | RunResultStreaming, items: list[ToolApprovalItem]
+    ) -> None:
+        left = turns_left(result)
+        if left is not None and left <= _FEW_TURNS:
+            _log.warning("%s has %d turn(s) left when it is resumed; its max_turns cannot be raised", run.id, left)
         if self._on_parked is None:
             return
         notice = ParkedNotice(

@@ -17,9 +17,9 @@ from agents.memory.session_settings import SessionSettings, coerce_session_setti
 
 from agents_memory import _threads
 from agents_memory.config import DEFAULT_NAMESPACE
-from agents_memory.errors import Closed, InvalidInput, NotFound
+from agents_memory.errors import Closed, InvalidInput, NoSuchBranch
 from agents_memory.memory import Memory
-from agents_memory.sdk.compaction import Expired, replace_all, snapshot_of
+from agents_memory.sdk.compaction import Expired, replace_end, snapshot_of
 from agents_memory.sdk.current import run_kept_with
 from agents_memory.sdk.routing import MemoryOf
 from agents_memory.sdk.turns import (
@@ -27,13 +27,14 @@ from agents_memory.sdk.turns import (
     by_turns,
     detailed,
     holding,
+    said_in_it,
     session_row,
     summed,
     tools_of,
     turns_of,
     usage_of_turns,
 )
-from agents_memory.sdk.usage import METER
+from agents_memory.sdk.usage import METER, Place
 from agents_memory.sessions.arguments import (
     WhileParked,
     check_branch,
@@ -170,11 +171,11 @@ class DuckDBSession:
             wrapper: The context of the run; the runner passes it to every method.
 
         Raises:
-            NotFound: There is no such branch.
+            NoSuchBranch: There is no such branch.
         """
         self._check_open()
-        METER.see(wrapper)
         memory, branch = self.memory_for(wrapper), self._branch if branch_id is None else branch_id
+        METER.begin(wrapper, self._place(memory))
         wanted = resolve_session_limit(limit, self.session_settings)
         if wanted is None and self._limit_turns is not None:
             return await _threads.in_thread(self._read_turns, memory, branch, self._limit_turns)
@@ -200,8 +201,7 @@ class DuckDBSession:
         """
         self._check_open()
         if items:
-            with METER.spent(wrapper) as usage:
-                await _threads.in_thread(self._append, self.memory_for(wrapper), self._branch, list(items), usage)
+            await _threads.in_thread(self._append, self.memory_for(wrapper), self._branch, list(items), wrapper)
 
     async def pop_item(self, *, wrapper: RunContextWrapper[Any] | None = None) -> TResponseInputItem | None:
         """Take the last item away and return it; None when there is none."""
@@ -258,11 +258,13 @@ class DuckDBSession:
         """Stand on another branch: read it, and add to it, from now on.
 
         Raises:
-            NotFound: There is no such branch.
+            NoSuchBranch: There is no such branch.
         """
         known = [row["branch_id"] for row in await self.list_branches()]
         if branch_id not in known:
-            raise NotFound(f"This conversation has no branch {branch_id!r:.80}; it has {', '.join(known) or 'none'}.")
+            raise NoSuchBranch(
+                f"This conversation has no branch {branch_id!r:.80}; it has {', '.join(known) or 'none'}."
+            )
         self._branch = branch_id
 
     async def delete_branch(self, branch_id: str, force: bool = False) -> None:
@@ -274,7 +276,7 @@ class DuckDBSession:
 
         Raises:
             InvalidInput: It is `main`, or the current one and not forced.
-            NotFound: There is no such branch.
+            NoSuchBranch: There is no such branch.
         """
         if branch_id == self._branch and branch_id != MAIN and not force:
             raise InvalidInput(
@@ -308,20 +310,22 @@ class DuckDBSession:
         """What the model calls cost; None when nothing was counted.
 
         Args:
-            branch_id: Only the turns that this branch holds; all that was ever spent in the conversation when left out,
-                what was popped, cleared or branched away from included.
+            branch_id: Only the turns that were said in this branch and are there; all that was ever spent in the
+                conversation when left out, what was popped, cleared or branched away from included.
         """
         spent: SessionUsage
         if branch_id is None:
             spent = await self._do("session_usage")
         else:
-            spent = summed(await self._turns(branch_id))
+            spent = summed(said_in_it(await self._turns(branch_id)))
         return session_row(spent)
 
     async def get_turn_usage(
         self, user_turn_number: int | None = None, branch_id: str | None = None
     ) -> list[dict[str, Any]] | dict[str, Any]:
         """What the model calls of each turn cost, or those of one, with the details of the tokens.
+
+        A turn that a branch shares with the one it left was paid for there, and is found there.
 
         Args:
             user_turn_number: The turn; every turn in which a model was called when left out.
@@ -331,7 +335,7 @@ class DuckDBSession:
             One dictionary a turn, with `user_turn_number`; for one turn a dictionary without it, empty if nothing was
             spent.
         """
-        turns = await self._turns(branch_id)
+        turns = said_in_it(await self._turns(branch_id))
         if user_turn_number is None:
             return usage_of_turns(turns)
         one = [turn for turn in turns if turn.turn == user_turn_number]
@@ -345,9 +349,8 @@ class DuckDBSession:
         Raises:
             NotFound: The conversation holds nothing to count it with.
         """
-        with METER.rest(result.context_wrapper) as usage:
-            if usage is not None:
-                await self._do("add_usage", branch=self._branch, usage=usage)
+        self._check_open()
+        await _threads.in_thread(self._add_rest, self.memory, self._branch, result.context_wrapper)
 
     async def _items(self, branch_id: str | None) -> tuple[SessionItem, ...]:
         items: tuple[SessionItem, ...] = await self._do("read_session", branch=branch_id or self._branch)
@@ -371,29 +374,46 @@ class DuckDBSession:
         return await snapshot_of(self.memory, self.session_id, self._branch, limit, prune_prefix=prune_prefix)
 
     async def _atomic_replace_items(self, items: list[TResponseInputItem]) -> bool:
-        """For the SDK's compaction of a whole conversation; False where it has to clear and add."""
+        """For the SDK's compaction of all that it reads of a conversation; False where it has to clear and add."""
         self._check_open()
-        return self._is_compactable() and await replace_all(self.memory, self.session_id, self._branch, items)
+        if not self._is_compactable():
+            return False
+        limit = resolve_session_limit(None, self.session_settings)
+        if limit is None and self._limit_turns is not None:
+            limit = len(await self.get_items())
+        bound = None if limit is not None and limit < 0 else limit
+        return await replace_end(self.memory, self.session_id, self._branch, items, limit=bound)
 
     def _is_compactable(self) -> bool:
         # a subclass may change what is read and added, which replacing behind its back would not
         return type(self) is DuckDBSession and isinstance(self._memory, Memory)
 
     def _append(
-        self, memory: Memory, branch: str, items: Sequence[TResponseInputItem], usage: dict[str, int] | None
+        self,
+        memory: Memory,
+        branch: str,
+        items: Sequence[TResponseInputItem],
+        wrapper: RunContextWrapper[Any] | None,
     ) -> None:
         batch: dict[str, Any] = {
             "items": [to_json(item) for item in items],
             "branch": branch,
             "while_parked": self._while_parked,
             "continues": self._continues,
-            "usage": usage,
         }
         run = run_kept_with(memory)
-        if run is None:
-            self._call(memory, "session_append", **batch)
-        else:
-            self._call(memory, "session_append", **batch, run_id=run.run_id, fence=run.fence)
+        if run is not None:
+            batch |= {"run_id": run.run_id, "fence": run.fence}
+        with METER.spent(wrapper, self._place(memory)) as usage:
+            self._call(memory, "session_append", **batch, usage=usage)
+
+    def _add_rest(self, memory: Memory, branch: str, wrapper: RunContextWrapper[Any]) -> None:
+        with METER.rest(wrapper, self._place(memory)) as usage:
+            if usage is not None:
+                self._call(memory, "add_usage", branch=branch, usage=usage)
+
+    def _place(self, memory: Memory) -> Place:
+        return memory.namespace, self.session_id
 
     def _read(self, memory: Memory, branch: str, limit: int | None) -> list[TResponseInputItem]:
         window = limit

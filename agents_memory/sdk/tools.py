@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from agents import FunctionTool, RunContextWrapper, Tool
 from agents.items import ToolApprovalItem
@@ -24,19 +24,13 @@ from agents_memory.memory import Memory
 from agents_memory.operations import Operation, Risk, operation_named
 from agents_memory.policies import Answer, Policy, always, answer_of
 from agents_memory.recall.fence import fence
-from agents_memory.sdk.current import run_kept_with
-from agents_memory.sdk.routing import MemoryOf, branch_of
+from agents_memory.sdk.current import HasSessionId, run_kept_with, session_at_hand
+from agents_memory.sdk.routing import MemoryOf, branch_of, memory_for
 from agents_memory.sdk.schemas import tool_schema
 from agents_memory.types import Performed, Preview, Trial
 
 READS = ("recall", "get_fact", "history")
 WRITES = ("remember", "supersede", "correct", "forget", "relate", "unrelate")
-
-
-class HasSessionId(Protocol):
-    """A conversation, as far as the tools need it."""
-
-    session_id: str
 
 
 SessionOf: TypeAlias = Callable[[RunContextWrapper[Any]], HasSessionId | None]
@@ -54,6 +48,7 @@ def memory_tools(
     Args:
         memory: The memory, or a callable that picks it by the run's context: one agent, many users.
         session: The conversation that writes come from, or a callable that picks it; it is recorded with each write.
+            When left out, it is that of `agents_memory.run` or of the resume, where one of these runs the agent.
         policy: Whether a write asks a person, such as `policies.low_risk()`; every write does by default.
         include: Further operations of the catalogue by name, such as `about` or `add_alias`.
 
@@ -103,7 +98,7 @@ class MemoryCall:
 
     def memory_for(self, context: RunContextWrapper[Any]) -> Memory:
         """The memory that a run of this context uses."""
-        return self.memory if isinstance(self.memory, Memory) else self.memory(context)
+        return memory_for(self.memory, context)
 
     async def _answer(self, context: ToolContext[Any], arguments: dict[str, Any]) -> str:
         if self.operation.risk is Risk.READ:
@@ -157,8 +152,10 @@ class MemoryCall:
         return _json(_compact(_said(done, approved=approved)))
 
     def _session_for(self, context: RunContextWrapper[Any]) -> HasSessionId | None:
-        if self.session is None or hasattr(self.session, "session_id"):
-            return cast("HasSessionId | None", self.session)
+        if self.session is None:
+            return session_at_hand()
+        if hasattr(self.session, "session_id"):
+            return cast("HasSessionId", self.session)
         return cast("Any", self.session)(context)  # type: ignore[no-any-return]
 
 

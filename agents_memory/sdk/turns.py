@@ -29,14 +29,19 @@ def by_turns(items: Iterable[SessionItem]) -> dict[int, list[dict[str, str | Non
     """What kind of items each turn is made of."""
     grouped: dict[int, list[dict[str, str | None]]] = {}
     for item in items:
-        kind = item.role if item.role in {"user", "assistant"} else item.type
+        kind = item.role if item.role in {"user", "assistant"} else _type(item)
         grouped.setdefault(item.turn, []).append({"type": kind, "tool_name": item.tool})
     return grouped
 
 
 def tools_of(turns: Iterable[SessionTurn]) -> list[tuple[str, int, int]]:
-    """How often each tool was called, by turn: `(tool, times, turn)`."""
-    return [(tool, times, turn.turn) for turn in turns for tool, times in Counter(turn.tools).items()]
+    """How often each tool was called, by turn and then by name: `(tool, times, turn)`."""
+    return [(tool, times, turn.turn) for turn in turns for tool, times in sorted(Counter(turn.tools).items())]
+
+
+def said_in_it(turns: Iterable[SessionTurn]) -> list[SessionTurn]:
+    """The turns that were said in the branch that they are read in, not in the one that it left."""
+    return [turn for turn in turns if turn.said_in == turn.branch]
 
 
 def usage_of_turns(turns: Iterable[SessionTurn]) -> list[dict[str, Any]]:
@@ -95,8 +100,18 @@ def _turn(item: SessionItem) -> dict[str, Any]:
     }
 
 
+def _type(item: SessionItem) -> str:
+    return "other" if item.type == "unknown" or (item.role and "type" not in _given(item)) else item.type
+
+
+def _given(item: SessionItem) -> dict[str, Any]:
+    """The item as it was given; only what is a dictionary has a role."""
+    given: dict[str, Any] = from_json(item.item_json)
+    return given
+
+
 def _content(item: SessionItem) -> Any:
-    return from_json(item.item_json).get("content", "")
+    return _given(item).get("content", "")
 
 
 def _preview(content: Any) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from itertools import count
 
-from agents_memory.errors import InvalidInput, NotFound
+from agents_memory.errors import InvalidInput, NoSuchBranch
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import NewBranch, OneBranch, OneSession
+from agents_memory.sessions.changes import ItemsInherited
 from agents_memory.sessions.conversation import Conversation
-from agents_memory.sessions.guards import check_branch_exists
+from agents_memory.sessions.guards import check_at_rest, check_branch_exists
 from agents_memory.sessions.items import empty, key_of
 from agents_memory.sessions.live import Key, conversations
 from agents_memory.sessions.types import Branch
@@ -24,8 +25,8 @@ def create_branch(scope: Scope, arguments: NewBranch) -> str:
     """Begin a branch with what was said before a turn, and return its name.
 
     Raises:
-        InvalidInput: The name was used before, or the branch has no such turn; nothing was written.
-        NotFound: There is no such session or branch.
+        InvalidInput: The name was used before; nothing was written.
+        NoSuchBranch: There is no such session, branch or turn; nothing was written.
     """
     key = key_of(scope, arguments)
     with scope.database.transaction() as tx:
@@ -34,14 +35,14 @@ def create_branch(scope: Scope, arguments: NewBranch) -> str:
         _check_exists(live.get(key), key)
         begin = tx.one_or_none("begin_of_turn", **key._asdict(), turn=arguments.turn)
         if begin is None:
-            raise InvalidInput(
+            raise NoSuchBranch(
                 f"The branch {key.branch!r:.80} has no turn {arguments.turn}. Name one that a user item begins."
             )
         name = _unused_name(tx, key, arguments)
         new = Key(key.namespace, key.session_id, name)
         live.change(tx, new, None)
         tx.run("insert_branch", **new._asdict(), parent=key.branch, from_turn=arguments.turn, created_at=tx.now)
-        tx.run(
+        inherited = tx.rows(
             "inherit_items",
             **new._asdict(),
             parent=key.branch,
@@ -49,6 +50,8 @@ def create_branch(scope: Scope, arguments: NewBranch) -> str:
             before_place=begin["place"],
             before_id=begin["item_id"],
         )
+        item_ids = [row["item_id"] for row in inherited]
+        tx.publish(ItemsInherited(namespace=key.namespace, branch=name, item_ids=item_ids, since=tx.now))
     return name
 
 
@@ -57,13 +60,15 @@ def delete_branch(scope: Scope, arguments: OneBranch) -> int:
 
     Raises:
         InvalidInput: It is main, which a session is cleared or deleted with.
-        NotFound: There is no such branch.
+        NoSuchBranch: There is no such branch.
+        SessionParked: A run of it waits; nothing was changed.
     """
     key = key_of(scope, arguments)
     if key.branch == MAIN:
         raise InvalidInput("The branch 'main' cannot be deleted. Clear the session, or delete it as a whole.")
     with scope.database.transaction() as tx:
         scope.writing(tx)
+        check_at_rest(tx, *key)
         scope.database.shared(conversations).change(tx, key, None)
         if tx.one_or_none("delete_branch", **key._asdict(), deleted_at=tx.now) is None:
             check_branch_exists(key, exists=False)
@@ -82,7 +87,7 @@ def list_branches(scope: Scope, arguments: OneSession) -> tuple[Branch, ...]:
 def _check_exists(known: Conversation, key: Key) -> None:
     check_branch_exists(key, exists=known.exists)
     if not known.exists:
-        raise NotFound(f"There is no session {key.session_id!r:.80} in {key.namespace!r}.")
+        raise NoSuchBranch(f"There is no session {key.session_id!r:.80} in {key.namespace!r}.")
 
 
 def _unused_name(tx: Transaction, key: Key, arguments: NewBranch) -> str:

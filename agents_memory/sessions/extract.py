@@ -32,6 +32,12 @@ class Extract(NamedTuple):
     tool: str | None = None
 
     @property
+    def speaker(self) -> str | None:
+        """Who speaks: the role of a message, and `tool` for what a tool gave back; `index_items` says the same."""
+        gave_back = self.tool is not None or self.type.endswith("_output")
+        return "tool" if self.role is None and gave_back else self.role
+
+    @property
     def is_user(self) -> bool:
         """Whether it begins a turn."""
         return self.role == "user"

@@ -14,6 +14,7 @@ from agents_memory._ids import IdKind, to_number, to_text
 from agents_memory.errors import InvalidInput, NotFound
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import AppendItems, OneBranch, OneSession, ReadItems, Spent
+from agents_memory.sessions.changes import ItemsAdded, ItemsClosed
 from agents_memory.sessions.conversation import Conversation, Entry
 from agents_memory.sessions.encoding import from_json, glance
 from agents_memory.sessions.extract import Extract, extract
@@ -43,7 +44,7 @@ def session_append(scope: Scope, arguments: AppendItems) -> tuple[str, ...]:
         scope.writing(tx)
         check_claim(scope, tx, arguments.fence)
         if arguments.while_parked == "refuse":
-            check_nobody_waits(scope, tx, key.session_id, extracts)
+            check_nobody_waits(scope, tx, key, extracts)
         _begin(scope, tx, key, arguments.continues)
         items = arguments.items
         if scope.caller.run_id is not None:
@@ -57,7 +58,7 @@ def session_items(scope: Scope, arguments: ReadItems) -> tuple[str, ...]:
     """The newest items of a session in the order of reading, as they were at the moment asked about.
 
     Raises:
-        NotFound: There is no such branch.
+        NoSuchBranch: There is no such branch.
     """
     key = key_of(scope, arguments)
     if arguments.turns is not None:
@@ -71,7 +72,7 @@ def session_pop(scope: Scope, arguments: OneBranch) -> str | None:
     A stored text that is no JSON is taken out on the way, and not returned.
 
     Raises:
-        NotFound: There is no such branch.
+        NoSuchBranch: There is no such branch.
     """
     key = key_of(scope, arguments)
     with scope.database.transaction() as tx:
@@ -108,13 +109,23 @@ def newest_entries(scope: Scope, key: Key, limit: int | None) -> tuple[Entry, ..
     """The newest items of a session in the order of reading, as they were at the moment asked about.
 
     Raises:
-        NotFound: There is no such branch.
+        NoSuchBranch: There is no such branch.
     """
     if scope.caller.known_at is None:
         known = _tail(scope, key).last(limit)
         if known is not None:
             return known
     return _read(scope, key, "session_items_known", limit=limit)
+
+
+def check_branch_of(scope: Scope, key: Key) -> None:
+    """Let nothing be read from a branch that is not there now.
+
+    Raises:
+        NoSuchBranch: It never was, or was deleted.
+    """
+    if scope.caller.known_at is None:
+        _tail(scope, key)
 
 
 def _newest_turns(scope: Scope, key: Key, count: int) -> tuple[Entry, ...]:
@@ -144,7 +155,7 @@ def _begin(scope: Scope, tx: Transaction, key: Key, continues: str | None) -> No
     """Make sure that the session is there, and continues the one it should.
 
     Raises:
-        InvalidInput: It is there and continues another, or none.
+        InvalidInput: It is there and continues another, or none though there is one.
         NotFound: The branch, or the session to continue, is not there.
     """
     known = _known(scope).get(key)
@@ -155,7 +166,9 @@ def _begin(scope: Scope, tx: Transaction, key: Key, continues: str | None) -> No
         new = {"namespace": key.namespace, "session_id": key.session_id}
         tx.run("insert_session", **new, created_at=tx.now, continues=continues)
         _known(scope).change(tx, key, replace(known, exists=True, continues=continues))
-    elif continues is not None and continues != known.continues:
+    elif continues not in (None, known.continues) and (
+        known.continues is not None or _is_there(tx, key.namespace, continues)  # else it was deleted since
+    ):
         raise InvalidInput(
             f"The session {key.session_id!r:.80} began without continuing {continues!r:.80}. Begin a new session, "
             "or leave continues= out."
@@ -201,6 +214,15 @@ def add_batch(
         usage=None if usage is None else usage.model_dump(),
     )
     _known(scope).change(tx, key, grown)
+    tx.publish(
+        ItemsAdded(
+            **key._asdict(),
+            item_ids=ids,
+            texts=[one.text for one in extracts],
+            speakers=[one.speaker for one in extracts],
+            added_at=tx.now,
+        )
+    )
     return ids
 
 
@@ -211,13 +233,16 @@ def close(scope: Scope, tx: Transaction, key: Key, item_ids: list[int], *, left:
     tx.run("close_session_items", **closed)
     if key.branch != MAIN:
         tx.run("close_inherited_items", **closed)
+    _publish_closed(tx, key.namespace, key.branch, item_ids)
 
 
 def empty(tx: Transaction, namespace: str, session_id: str, *, branch: str | None) -> int:
     """Take every item out of a branch, or of all, and return how many were said there."""
     closed = {"namespace": namespace, "session_id": session_id, "branch": branch, "removed_at": tx.now}
-    tx.run("close_inherited_of_session", **closed)
-    return len(tx.rows("close_items_of_session", **closed))
+    left = [row["item_id"] for row in tx.rows("close_inherited_of_session", **closed)]
+    said = [row["item_id"] for row in tx.rows("close_items_of_session", **closed)]
+    _publish_closed(tx, namespace, branch, [*left, *said])
+    return len(said)
 
 
 # -- for the code that parks and resumes runs ----------------------------------------------------------------------
@@ -234,6 +259,7 @@ def remove_after(tx: Transaction, key: Key, *, run_id: int, watermark: int) -> i
     """
     tx.database.shared(conversations).change(tx, key, None)
     rows = tx.rows("close_items_of_run", **key._asdict(), run_id=run_id, watermark=watermark, removed_at=tx.now)
+    _publish_closed(tx, key.namespace, key.branch, [row["item_id"] for row in rows])
     return len(rows)
 
 
@@ -253,6 +279,10 @@ def latest_user_item(scope: Scope, session_id: str) -> tuple[int, str | None] | 
 
 
 # ------------------------------------------------------------------------------------------------------------------
+
+
+def _publish_closed(tx: Transaction, namespace: str, branch: str | None, item_ids: Sequence[int]) -> None:
+    tx.publish(ItemsClosed(namespace=namespace, branch=branch, item_ids=item_ids, removed_at=tx.now))
 
 
 def _known(scope: Scope) -> Conversations:

@@ -1,19 +1,22 @@
 """Sessions as wholes: renamed, exported, and really deleted.
 
 Deleting takes rows out of the file: the items of a session, those that were popped or cleared before, its branches, and
-the saved states of its runs, which hold its words. What it wrote into memory stays, without the words it came from.
+the saved states of its runs, which hold its words. Its requests and decisions stay as a record, without what was asked
+for, unless memory learnt it. What it wrote into memory stays, without the words it came from.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from agents_memory._ids import IdKind, to_text
-from agents_memory.errors import Conflict, NotFound, SessionParked
+from agents_memory._ids import IdKind
+from agents_memory.errors import Conflict, NotFound
 from agents_memory.graph import audit
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import DeleteOld, ListSessions, OneBranch, OneSession, RenameSession
 from agents_memory.sessions.branches import list_branches
+from agents_memory.sessions.changes import SessionsRewritten
+from agents_memory.sessions.guards import check_at_rest
 from agents_memory.sessions.live import conversations
 from agents_memory.sessions.questions import facts_written
 from agents_memory.sessions.reading import item_from_row, sessions
@@ -22,8 +25,13 @@ from agents_memory.sessions.types import DeletedSessions, SessionExport
 from agents_memory.store.database import Transaction
 
 _NAMING = (
-    "rename_sessions", "rename_continued", "rename_branches", "rename_items", "rename_inherited", "rename_facts",
+    "rename_sessions", "rename_branches", "rename_items", "rename_inherited", "rename_facts",
     "rename_relations", "rename_episodes", "rename_evidence", "rename_runs", "rename_requests", "rename_effects",
+)  # fmt: skip
+
+_LEAVING = (
+    "delete_inherited", "delete_branches", "delete_sessions", "empty_runs", "empty_decisions",
+    "empty_requests",
 )  # fmt: skip
 
 
@@ -39,13 +47,15 @@ def rename_session(scope: Scope, arguments: RenameSession) -> None:
     with scope.database.transaction() as tx:
         scope.writing(tx)
         _check_exists(scope, tx, old)
-        _check_at_rest(scope, tx, old)
+        check_at_rest(tx, scope.namespace, old)
         if tx.one_or_none("session_exists", namespace=scope.namespace, session_id=new) is not None:
             raise Conflict(f"There is a session {new!r:.80} in {scope.namespace!r} already. Choose another id.")
-        for session_id in (old, new):
-            scope.database.shared(conversations).change_all(tx, scope.namespace, session_id)
+        names = {"namespace": scope.namespace, "old": old, "new": new}
+        _read_anew(scope, tx, [old, new])
+        _read_anew(scope, tx, [row["session_id"] for row in tx.rows("rename_continued", **names)])
         for statement in _NAMING:
-            tx.run(statement, namespace=scope.namespace, old=old, new=new)
+            tx.run(statement, **names)
+        tx.publish(SessionsRewritten(namespace=scope.namespace))
         audit.record(tx, "rename_session", [], namespace=scope.namespace, actor=scope.caller.writer)
 
 
@@ -59,8 +69,10 @@ def delete_session(scope: Scope, arguments: OneSession) -> DeletedSessions:
     with scope.database.transaction() as tx:
         scope.writing(tx)
         _check_exists(scope, tx, arguments.session_id)
-        _check_at_rest(scope, tx, arguments.session_id)
+        check_at_rest(tx, scope.namespace, arguments.session_id)
+        _keep_last_id(tx)
         items, states = _delete(scope, tx, [arguments.session_id])
+        audit.record(tx, "delete_session", [], namespace=scope.namespace, actor=scope.caller.writer)
     return DeletedSessions(sessions=(arguments.session_id,), items=items, run_states=states)
 
 
@@ -73,10 +85,14 @@ def delete_old_sessions(scope: Scope, arguments: DeleteOld) -> DeletedSessions:
         scope.writing(tx)
         rows = tx.rows("old_sessions", namespace=scope.namespace, before=arguments.before)
         old = [row["session_id"] for row in rows if not row["waits"]]
-        items, states = _delete(scope, tx, old) if old else (0, 0)
         _keep_last_id(tx)
+        items, states = _delete(scope, tx, old) if old else (0, 0)
         gone = tx.rows("delete_taken_away", namespace=scope.namespace, before=arguments.before)
-        tx.run("delete_left_branches", namespace=scope.namespace, before=arguments.before)
+        left = tx.rows("delete_left_branches", namespace=scope.namespace, before=arguments.before)
+        if gone or left:
+            tx.publish(SessionsRewritten(namespace=scope.namespace))
+        if old or gone:
+            audit.record(tx, "delete_old_sessions", [], namespace=scope.namespace, actor=scope.caller.writer)
     return DeletedSessions(
         sessions=tuple(old),
         items=items + len(gone),
@@ -115,17 +131,20 @@ def export_session(scope: Scope, arguments: OneSession) -> SessionExport:
 
 
 def _delete(scope: Scope, tx: Transaction, session_ids: list[str]) -> tuple[int, int]:
-    known = scope.database.shared(conversations)
-    for session_id in session_ids:
-        known.change_all(tx, scope.namespace, session_id)
-    _keep_last_id(tx)
     these = {"namespace": scope.namespace, "session_ids": session_ids}
+    _read_anew(scope, tx, session_ids)
+    _read_anew(scope, tx, [row["session_id"] for row in tx.rows("end_continuing", **these)])
     items = tx.rows("delete_items", **these)
     states = tx.rows("delete_states_of_sessions", **these)
-    for statement in ("delete_inherited", "delete_branches", "delete_sessions", "end_continuing"):
+    for statement in _LEAVING:
         tx.run(statement, **these)
-    audit.record(tx, "delete_session", [], namespace=scope.namespace, actor=scope.caller.writer)
+    tx.publish(SessionsRewritten(namespace=scope.namespace))
     return len(items), len(states)
+
+
+def _read_anew(scope: Scope, tx: Transaction, session_ids: list[str]) -> None:
+    for session_id in session_ids:
+        scope.database.shared(conversations).change_all(tx, scope.namespace, session_id)
 
 
 def _keep_last_id(tx: Transaction) -> None:
@@ -136,14 +155,3 @@ def _keep_last_id(tx: Transaction) -> None:
 def _check_exists(scope: Scope, tx: Transaction, session_id: str) -> None:
     if tx.one_or_none("session_exists", namespace=scope.namespace, session_id=session_id) is None:
         raise NotFound(f"There is no session {session_id!r:.80} in {scope.namespace!r}.")
-
-
-def _check_at_rest(scope: Scope, tx: Transaction, session_id: str) -> None:
-    waiting = tx.rows("runs_not_over_in", namespace=scope.namespace, session_id=session_id)
-    if waiting:
-        run_id = to_text(IdKind.RUN, waiting[0]["run_id"])
-        raise SessionParked(
-            f"{run_id} waits in this conversation. Resume or withdraw it first; nothing was changed.",
-            session_id=session_id,
-            run_id=run_id,
-        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -17,7 +17,6 @@ from agents_memory.sessions.conversation import TAIL_ITEMS, Calls, Conversation,
 from agents_memory.sessions.extract import Extract
 from agents_memory.store.database import Database, Transaction
 from agents_memory.store.values import Row
-from agents_memory.types import MAIN
 
 MAX_KEPT = 256  # sessions a process keeps the state of; the least recently touched one goes first
 
@@ -38,7 +37,23 @@ class SessionChanged:
     conversation: Conversation | None
 
 
-_Pending = dict[Key, Conversation | None]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EveryBranchChanged:
+    """The rows of a session changed in whatever branches it has: to be read anew."""
+
+    namespace: str
+    session_id: str
+
+
+@dataclass(slots=True)
+class _Pending:
+    """What an open transaction has changed; None says to read it anew."""
+
+    states: dict[Key, Conversation | None] = field(default_factory=dict)
+    sessions: set[tuple[str, str]] = field(default_factory=set)
+
+    def knows(self, key: Key) -> bool:
+        return key in self.states or key[:2] in self.sessions
 
 
 class Conversations:
@@ -61,10 +76,10 @@ class Conversations:
 
     def _state(self, key: Key, *, tail_is_enough: bool) -> Conversation:
         pending = self._pending_of_caller()
-        if pending is not None and key in pending:
-            mine = pending[key]
+        if pending is not None and pending.knows(key):
+            mine = pending.states.get(key)
             if mine is None or (mine.is_tail_only and not tail_is_enough):
-                mine = pending[key] = self._load(key)
+                mine = pending.states[key] = self._load(key)
             return mine
         with self._lock:
             kept = self._kept.get(key)
@@ -84,27 +99,30 @@ class Conversations:
         None says that it has to be read anew. Code that changes rows by itself calls this before it does so.
         """
         with self._lock:
-            self._pending.setdefault(tx, {})[key] = conversation
+            self._pending.setdefault(tx, _Pending()).states[key] = conversation
         tx.publish(SessionChanged(key=key, conversation=conversation))
 
     def change_all(self, tx: Transaction, namespace: str, session_id: str) -> None:
         """Have every branch of a session read anew; call it before the rows are changed."""
         with self._lock:
-            keys = {Key(namespace, session_id, MAIN), *self._kept, *self._pending.get(tx, ())}
-        for key in keys:
-            if key[:2] == (namespace, session_id):
-                self.change(tx, key, None)
+            pending = self._pending.setdefault(tx, _Pending())
+            pending.sessions.add((namespace, session_id))
+            for key in [key for key in pending.states if key[:2] == (namespace, session_id)]:
+                del pending.states[key]
+        tx.publish(EveryBranchChanged(namespace=namespace, session_id=session_id))
 
     def committed(self, changes: Sequence[object]) -> None:
         """Take in the states of a transaction that was committed."""
-        changed = [change for change in changes if isinstance(change, SessionChanged)]
         with self._lock:
-            self._commits += bool(changed)
-            for change in changed:
-                if change.conversation is None:
-                    self._kept.pop(change.key, None)
-                else:
-                    self._keep(change.key, change.conversation)
+            for change in changes:
+                match change:
+                    case SessionChanged(key=key, conversation=None):
+                        self._forget(key)
+                    case SessionChanged(key=key, conversation=known) if known is not None:
+                        self._commits += 1
+                        self._keep(key, known)
+                    case EveryBranchChanged(namespace=namespace, session_id=session_id):
+                        self._forget(*[key for key in self._kept if key[:2] == (namespace, session_id)])
 
     def reset(self) -> None:
         """Forget every state; each is read again when next touched."""
@@ -118,6 +136,11 @@ class Conversations:
             return None
         with self._lock:
             return self._pending.get(tx)
+
+    def _forget(self, *keys: Key) -> None:
+        self._commits += 1
+        for key in keys:
+            self._kept.pop(key, None)
 
     def _keep(self, key: Key, conversation: Conversation) -> None:
         self._kept[key] = conversation

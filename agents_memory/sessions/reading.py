@@ -7,7 +7,7 @@ from agents_memory.errors import NotFound
 from agents_memory.graph.rows import optional_id
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import ListSessions, OneItem, OneSession, ReadPage
-from agents_memory.sessions.items import key_of
+from agents_memory.sessions.items import check_branch_of, key_of
 from agents_memory.sessions.types import ItemInContext, SessionItem, SessionSummary
 from agents_memory.store.values import Row
 
@@ -16,6 +16,7 @@ def read_session(scope: Scope, arguments: ReadPage) -> tuple[SessionItem, ...]:
     """The items of a branch in the order of reading: all, those of its last turns, or a page of them.
 
     Raises:
+        NoSuchBranch: There is no such branch.
         NotFound: The page is asked for by an item that was never in the branch.
     """
     _, known_at = scope.moments()
@@ -31,6 +32,7 @@ def read_session(scope: Scope, arguments: ReadPage) -> tuple[SessionItem, ...]:
         known_at=known_at,
     )
     if not rows:
+        check_branch_of(scope, key_of(scope, arguments))
         for item_id in filter(None, (arguments.after, arguments.before)):
             _check_was_there(scope, arguments, item_id)
     return tuple(item_from_row(row) for row in (reversed(rows) if backwards else rows))
@@ -67,11 +69,18 @@ def thread(scope: Scope, arguments: OneSession) -> tuple[SessionItem, ...]:
 
 
 def sessions(scope: Scope, arguments: ListSessions) -> tuple[SessionSummary, ...]:
-    """The sessions of the namespace, oldest first, cleared ones too, a page at a time."""
+    """The sessions of the namespace, oldest first, cleared ones too, a page at a time.
+
+    Raises:
+        NotFound: The page is asked for by a session that is not there.
+    """
     _, known_at = scope.moments()
+    one = {"namespace": scope.namespace, "session_id": arguments.after}
     rows = scope.database.rows(
         "list_sessions", namespace=scope.namespace, limit=arguments.limit, after=arguments.after, known_at=known_at
     )
+    if not rows and arguments.after is not None and not scope.database.rows("session_exists", **one):
+        raise NotFound(f"There is no session {arguments.after!r:.80} in {scope.namespace!r}. List from the beginning.")
     return tuple(SessionSummary(**row) for row in rows)
 
 

@@ -17,7 +17,7 @@ def session_suffix(scope: Scope, arguments: NewestItems) -> tuple[tuple[str, str
     """The newest items of a session in the order of reading, each with its id.
 
     Raises:
-        NotFound: There is no such branch.
+        NoSuchBranch: There is no such branch.
     """
     entries = newest_entries(scope, key_of(scope, arguments), arguments.limit)
     return tuple((to_text(IdKind.ITEM, entry.item_id), entry.item_json) for entry in entries)

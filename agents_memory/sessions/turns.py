@@ -8,7 +8,7 @@ from agents_memory._ids import IdKind, to_text
 from agents_memory.errors import NotFound
 from agents_memory.graph.scope import Scope
 from agents_memory.sessions.arguments import OneBranch, OneSession, SpendUsage
-from agents_memory.sessions.items import key_of, newest_entries
+from agents_memory.sessions.items import check_branch_of, key_of, newest_entries
 from agents_memory.sessions.types import SessionTurn, SessionUsage, TokenUsage
 from agents_memory.store.values import Row
 
@@ -16,9 +16,16 @@ _COUNTS = tuple(field.name for field in fields(TokenUsage))
 
 
 def session_turns(scope: Scope, arguments: OneBranch) -> tuple[SessionTurn, ...]:
-    """The turns of a branch in their order; turn 0 is what stands before any user item, if anything does."""
+    """The turns of a branch in their order; turn 0 is what stands before any user item, if anything does.
+
+    Raises:
+        NoSuchBranch: There is no such branch.
+    """
     _, known_at = scope.moments()
-    rows = scope.database.rows("session_turns", **key_of(scope, arguments)._asdict(), known_at=known_at)
+    key = key_of(scope, arguments)
+    rows = scope.database.rows("session_turns", **key._asdict(), known_at=known_at)
+    if not rows:
+        check_branch_of(scope, key)
     return tuple(_turn(row) for row in rows)
 
 

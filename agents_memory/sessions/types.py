@@ -99,6 +99,7 @@ class SessionTurn:
     Attributes:
         session_id: The conversation.
         branch: The branch in which it is read.
+        said_in: The branch in which it was said, and its model calls made.
         turn: 1 for the first; 0 for what stands before any user item.
         item_id: Its oldest item, such as `i12`.
         said: The words of the user.
@@ -111,6 +112,7 @@ class SessionTurn:
 
     session_id: str
     branch: str
+    said_in: str
     turn: int
     item_id: str
     said: str | None

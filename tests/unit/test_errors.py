@@ -12,7 +12,7 @@ def tree(root: type[AgentsMemoryError] = AgentsMemoryError) -> list[type[AgentsM
     return [root, *(found for child in root.__subclasses__() for found in tree(child))]
 
 
-ERRORS = [error for error in tree() if error.__module__ == errors.__name__]
+ERRORS = [error for error in dict.fromkeys(tree()) if error.__module__ == errors.__name__]
 
 
 def test_every_code_is_used_once() -> None:

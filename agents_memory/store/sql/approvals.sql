@@ -1,7 +1,9 @@
 -- name: run_of_state
 -- The run that was parked with the very same state and has not been claimed yet.
-SELECT r.run_id, r.approvals, r.not_by_requester FROM parked_runs r JOIN run_states s ON s.run_id = r.run_id AND s.revision = 1
-WHERE r.namespace = $namespace AND r.session_id IS NOT DISTINCT FROM $session_id AND s.digest = $digest
+SELECT r.run_id, r.approvals, r.not_by_requester
+FROM parked_runs r JOIN run_states s ON s.run_id = r.run_id AND s.revision = 1
+WHERE r.namespace = $namespace AND r.session_id IS NOT DISTINCT FROM $session_id AND r.branch = $branch
+  AND s.digest = $digest
   AND r.status IN ('parked', 'ready') AND r.attempt = 0
 ORDER BY r.run_id LIMIT 1;
 
@@ -148,11 +150,12 @@ WHERE is_within(p.namespace, $namespace)
 ORDER BY p.parked_at, p.run_id;
 
 -- name: runs_waiting_in
--- The runs of a session that have not ended, oldest first, each with the requests of its newest revision.
+-- The runs of a branch that have not ended, oldest first, each with the requests of its newest revision.
 SELECT p.run_id, (SELECT list(r.request_id ORDER BY r.request_id) FROM approval_requests r
                   WHERE r.run_id = p.run_id AND r.revision = p.revision) AS requests
 FROM parked_runs p
-WHERE p.namespace = $namespace AND p.session_id = $session_id AND p.status IN ('parked', 'ready', 'resuming')
+WHERE p.namespace = $namespace AND p.session_id = $session_id AND p.branch = $branch
+  AND p.status IN ('parked', 'ready', 'resuming')
 ORDER BY p.run_id;
 
 -- name: claim_run

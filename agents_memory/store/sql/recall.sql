@@ -1,6 +1,6 @@
 -- name: index_facts
 -- Every version of a namespace's facts, for its read index; times in microseconds.
-SELECT fact_id, version, content, kind, importance, entity_ids,
+SELECT fact_id, version, content, kind, importance, pinned, entity_ids,
        epoch_us(valid_from) AS valid_from, epoch_us(valid_to) AS valid_to,
        epoch_us(tx_from) AS tx_from, epoch_us(tx_to) AS tx_to
 FROM fact_versions WHERE namespace = $namespace ORDER BY fact_id, version;

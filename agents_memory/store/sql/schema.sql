@@ -36,5 +36,8 @@ SELECT max(moment) AS moment FROM (
     SELECT max(recorded_at) AS moment FROM audit
     UNION ALL SELECT max(added_at) FROM session_items_stored
     UNION ALL SELECT max(removed_at) FROM session_items_stored WHERE removed_at < forever()
+    UNION ALL SELECT max(removed_at) FROM inherited_items WHERE removed_at < forever()
+    UNION ALL SELECT max(created_at) FROM session_branches
+    UNION ALL SELECT max(deleted_at) FROM session_branches WHERE deleted_at < forever()
     UNION ALL SELECT max(updated_at) FROM parked_runs
 );

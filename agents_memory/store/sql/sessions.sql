@@ -113,7 +113,8 @@ RETURNING item_id;
 -- Take every item out of the branches that began with them: of one branch, or of all.
 UPDATE inherited_items SET removed_at = $removed_at
 WHERE namespace = $namespace AND session_id = $session_id AND ($branch IS NULL OR branch = $branch)
-  AND removed_at = forever();
+  AND removed_at = forever()
+RETURNING item_id;
 
 -- name: close_items_of_run
 -- Take the items out of a branch that a run added above a watermark.
@@ -169,7 +170,8 @@ VALUES ($namespace, $session_id, $branch, $parent, $from_turn, $created_at, fore
 INSERT INTO inherited_items
 SELECT $namespace, $session_id, $branch, item_id, $since, forever() FROM items_of_branches
 WHERE namespace = $namespace AND session_id = $session_id AND branch = $parent AND removed_at = forever()
-  AND (place, item_id) < ($before_place, $before_id);
+  AND (place, item_id) < ($before_place, $before_id)
+RETURNING item_id;
 
 -- name: delete_branch
 -- End a branch; its name stays taken.
@@ -222,7 +224,7 @@ WHERE namespace = $namespace AND session_id = $session_id AND branch = $branch A
 
 -- name: session_turns
 -- The turns of a branch as it was known at a moment.
-SELECT session_id, branch, turn, item_id, said, items, started_at, ended_at, tools, requests, input_tokens,
+SELECT session_id, branch, said_in, turn, item_id, said, items, started_at, ended_at, tools, requests, input_tokens,
        output_tokens, total_tokens, cached_tokens, cache_write_tokens, reasoning_tokens
 FROM session_turns_at($known_at::TIMESTAMP)
 WHERE namespace = $namespace AND session_id = $session_id AND branch = $branch
@@ -255,6 +257,43 @@ SELECT item_id, i.session_id, branch, item_json, type, role, tool, turn, text, a
 FROM session_items_at($known_at::TIMESTAMP) i JOIN chain USING (session_id)
 WHERE i.namespace = $namespace AND branch = 'main'
 ORDER BY back DESC, position;
+
+-- name: index_items
+-- What was ever said in a namespace and in which branches, for its read index: the items themselves, in the order of their
+-- ids, then what branches began with. Times in microseconds.
+SELECT item_id, session_id, branch, text,
+       coalesce(role, CASE WHEN tool IS NOT NULL OR ends_with(type, '_output') THEN 'tool' END) AS speaker,
+       false AS inherited, epoch_us(added_at) AS since, epoch_us(removed_at) AS removed_at
+FROM session_items_stored WHERE namespace = $namespace AND text IS NOT NULL
+UNION ALL
+SELECT h.item_id, h.session_id, h.branch, NULL, NULL, true, epoch_us(h.since), epoch_us(h.removed_at)
+FROM inherited_items h JOIN session_items_stored i USING (item_id)
+WHERE h.namespace = $namespace AND i.text IS NOT NULL
+ORDER BY inherited, item_id;
+
+-- name: found_items
+-- Items of some sessions as they were known at a moment, each once: as it is read in main, or else in the branch it was
+-- said in, or else in another that holds it.
+WITH read AS (
+    SELECT item_id, branch, turn, position FROM session_items_at($known_at::TIMESTAMP)
+    WHERE namespace = $namespace AND list_contains($session_ids::VARCHAR[], session_id)
+)
+SELECT i.item_id, i.session_id, r.branch, i.item_json, i.type, i.role, i.tool, r.turn, i.text, i.added_at, i.run_id,
+       r.position
+FROM session_items_stored i JOIN read r USING (item_id)
+WHERE i.namespace = $namespace AND i.item_id IN (SELECT unnest($item_ids::BIGINT[]))
+QUALIFY row_number() OVER (PARTITION BY i.item_id ORDER BY r.branch <> 'main', r.branch <> i.branch, r.branch) = 1;
+
+-- name: newest_messages
+-- The newest messages of a branch, newest first, as they are or as they were known at a moment: of each one character more
+-- than are looked at, and with each how many messages there are.
+SELECT item_id, role, left(text, $chars + 1) AS text, count(*) OVER () AS messages
+FROM items_of_branches
+WHERE namespace = $namespace AND session_id = $session_id AND branch = $branch
+  AND role IN ('user', 'assistant') AND text IS NOT NULL
+  AND CASE WHEN $known_at::TIMESTAMP IS NULL THEN removed_at = forever()
+           ELSE since <= $known_at AND $known_at < removed_at END
+ORDER BY place DESC, item_id DESC LIMIT $limit;
 
 -- name: list_sessions
 -- The sessions of a namespace as they were known at a moment, oldest first, a page at a time.
@@ -385,18 +424,17 @@ WHERE namespace = $namespace AND session_id = $session_id
 ORDER BY branch <> 'main', branch, position;
 
 -- name: runs_not_over_in
--- The runs of a session that may still go on, oldest first.
+-- The runs of a session, or of one branch of it, that may still go on, oldest first.
 SELECT run_id FROM parked_runs
-WHERE namespace = $namespace AND session_id = $session_id
-  AND status IN ('parked', 'ready', 'resuming', 'failed', 'uncertain')
+WHERE namespace = $namespace AND session_id = $session_id AND ($branch IS NULL OR branch = $branch)
+  AND may_go_on(status)
 ORDER BY run_id;
 
 -- name: old_sessions
 -- The sessions of a namespace that nothing was added to since a moment, oldest first, and whether a run of theirs waits.
 SELECT s.session_id, EXISTS (
            SELECT 1 FROM parked_runs p
-           WHERE p.namespace = s.namespace AND p.session_id = s.session_id
-             AND p.status IN ('parked', 'ready', 'resuming', 'failed', 'uncertain')
+           WHERE p.namespace = s.namespace AND p.session_id = s.session_id AND may_go_on(p.status)
        ) AS waits
 FROM sessions s LEFT JOIN session_items_stored i USING (namespace, session_id)
 WHERE s.namespace = $namespace
@@ -424,7 +462,8 @@ DELETE FROM sessions WHERE namespace = $namespace AND list_contains($session_ids
 -- name: end_continuing
 -- Let the sessions that continue deleted ones begin by themselves.
 UPDATE sessions SET continues = NULL
-WHERE namespace = $namespace AND list_contains($session_ids::VARCHAR[], continues);
+WHERE namespace = $namespace AND list_contains($session_ids::VARCHAR[], continues)
+RETURNING session_id;
 
 -- name: delete_states_of_sessions
 -- Delete the saved states of the runs of some sessions, which hold what was said.
@@ -432,15 +471,41 @@ DELETE FROM run_states WHERE run_id IN (
     SELECT run_id FROM parked_runs WHERE namespace = $namespace AND list_contains($session_ids::VARCHAR[], session_id))
 RETURNING run_id;
 
+-- name: empty_runs
+-- Forget how the runs of deleted sessions ended.
+UPDATE parked_runs SET result = NULL
+WHERE namespace = $namespace AND list_contains($session_ids::VARCHAR[], session_id);
+
+-- name: empty_decisions
+-- Forget the arguments that a reviewer gave a request of deleted sessions, unless memory learnt them.
+UPDATE decisions_made SET arguments = NULL WHERE request_id IN (
+    SELECT r.request_id FROM approval_requests r JOIN parked_runs p USING (run_id)
+    WHERE p.namespace = $namespace AND list_contains($session_ids::VARCHAR[], p.session_id)
+      AND NOT (r.status = 'done' AND r.operation IS NOT NULL));
+
+-- name: empty_requests
+-- Forget what the runs of deleted sessions asked for, unless memory learnt it.
+UPDATE approval_requests
+SET arguments = CASE WHEN status = 'done' AND operation IS NOT NULL THEN coalesce(final_arguments, arguments) ELSE '{}' END,
+    final_arguments = CASE WHEN status = 'done' AND operation IS NOT NULL THEN final_arguments END,
+    preview = CASE WHEN status = 'done' AND operation IS NOT NULL THEN preview ELSE '{"changes": [], "problem": null}' END
+WHERE run_id IN (
+    SELECT run_id FROM parked_runs WHERE namespace = $namespace AND list_contains($session_ids::VARCHAR[], session_id));
+
 -- name: delete_taken_away
--- Delete the items that were taken out of every branch before a moment.
-DELETE FROM session_items_stored WHERE namespace = $namespace AND removed_at < $before AND item_id NOT IN (
+-- Delete the items that were taken out of every branch before a moment, where no run may still need them.
+DELETE FROM session_items_stored i WHERE namespace = $namespace AND removed_at < $before AND item_id NOT IN (
     SELECT item_id FROM inherited_items WHERE namespace = $namespace AND removed_at >= $before)
+  AND NOT EXISTS (SELECT 1 FROM parked_runs p WHERE p.namespace = i.namespace AND p.session_id = i.session_id
+                  AND may_go_on(p.status))
 RETURNING item_id;
 
 -- name: delete_left_branches
 -- Forget which items left a branch before a moment that they were not said in.
-DELETE FROM inherited_items WHERE namespace = $namespace AND removed_at < $before;
+DELETE FROM inherited_items h WHERE namespace = $namespace AND removed_at < $before
+  AND NOT EXISTS (SELECT 1 FROM parked_runs p WHERE p.namespace = h.namespace AND p.session_id = h.session_id
+                  AND may_go_on(p.status))
+RETURNING item_id;
 
 -- name: keep_last_id
 -- Remember the highest item id ever given.
@@ -454,7 +519,8 @@ UPDATE sessions SET session_id = $new WHERE namespace = $namespace AND session_i
 
 -- name: rename_continued
 -- Give a session another id: where another continues it.
-UPDATE sessions SET continues = $new WHERE namespace = $namespace AND continues = $old;
+UPDATE sessions SET continues = $new WHERE namespace = $namespace AND continues = $old
+RETURNING session_id;
 
 -- name: rename_branches
 -- Give a session another id: its branches.
@@ -490,8 +556,9 @@ UPDATE evidence SET session_id = $new WHERE session_id = $old
 UPDATE parked_runs SET session_id = $new WHERE namespace = $namespace AND session_id = $old;
 
 -- name: rename_requests
--- Give a session another id: the requests of its runs.
-UPDATE approval_requests SET session_id = $new WHERE namespace = $namespace AND session_id = $old;
+-- Give a session another id: the requests of its runs, also those to write in a namespace below.
+UPDATE approval_requests SET session_id = $new WHERE session_id = $old AND (namespace = $namespace OR run_id IN (
+    SELECT run_id FROM parked_runs WHERE namespace = $namespace AND session_id = $new));
 
 -- name: rename_effects
 -- Give a session another id: what its calls did.

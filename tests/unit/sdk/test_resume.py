@@ -1,7 +1,9 @@
 """Resuming: decisions are applied, writes happen once, and what does not fit changes nothing."""
 
 import asyncio
+import hashlib
 import json
+import zlib
 from typing import Any
 
 import pytest
@@ -244,6 +246,64 @@ async def test_a_tool_with_other_parameters_cannot_resume_a_run(memory, session,
     await refused(memory, store, waiting, agent(memory, "done", tools=[changed]), "other parameters")
 
 
+async def test_an_agent_that_was_handed_over_to_and_renamed_since_cannot_resume_a_run(memory, session, store) -> None:
+    def triage(helper, *steps):
+        handed = agent(memory, *steps, name=helper)
+        made = agent(memory, [call(f"transfer_to_{helper}", "h1")], name="triage", tools=[])
+        made.handoffs = [handed]
+        return made
+
+    waiting = await store.park(await run(triage("helper", STEP), "hello", session=session), session=session)
+    await store.decide(waiting.requests[0], "approve", by="eve")
+
+    await refused(memory, store, waiting, triage("assistant", "done"), "does not fit the agent 'triage'")
+    assert (await store.resume(waiting.id, triage("helper", "done"))).run.status == "finished"
+    assert facts(memory) == ["Cy owns ingest"]
+
+
+@pytest.mark.parametrize("drift", ["removed", "changed", "renamed"])
+async def test_a_nested_agent_that_changed_cannot_resume_a_run(memory, session, store, drift) -> None:
+    def planner(*steps, outer, tools=None, name="researcher"):
+        inner = agent(memory, *steps, name=name, tools=tools)
+        return agent(memory, outer, name="planner", tools=[inner.as_tool("research", "Research.")])
+
+    asking = planner(STEP, outer=[call("research", "o1", input="x")])
+    waiting = await store.park(await run(asking, "hello", session=session), session=session)
+    await store.decide(waiting.requests[0], "approve", by="eve")
+
+    @function_tool(needs_approval=True)
+    def remember(words: str) -> str:
+        """Keep words."""
+        return "kept"
+
+    others = {"removed": [], "changed": [remember], "renamed": None}[drift]
+    drifted = planner("found", outer="done", tools=others, name="scholar" if drift == "renamed" else "researcher")
+
+    await refused(memory, store, waiting, drifted, "cannot go on|does not fit|lacks the call")
+    assert (await store.resume(waiting.id, planner("found", outer="done"))).run.status == "finished"
+    assert facts(memory) == ["Cy owns ingest"]
+
+
+async def test_a_memory_tool_with_other_parameters_cannot_resume_a_run(memory, session, store) -> None:
+    waiting = await parked(memory, session=session)
+    tools: Any = memory_tools(memory)
+    (remember,) = [tool for tool in tools if tool.name == "remember"]
+    properties = remember.params_json_schema["properties"]
+    properties["statement"] = properties.pop("content")
+
+    await refused(memory, store, waiting, agent(memory, "done", tools=tools), "other parameters")
+    assert (await store.resume(waiting.id, agent(memory, "done"))).run.status == "finished"
+
+
+async def test_a_state_that_names_no_form_cannot_be_resumed(memory, session, store) -> None:
+    waiting = await parked(memory, session=session)
+    cursor = memory._database._cursor()
+    state = zlib.compress(b'{"not": "a state"}')
+    cursor.execute("UPDATE run_states SET state = $1, digest = $2", [state, hashlib.sha256(state).hexdigest()])
+
+    await refused(memory, store, waiting, agent(memory, "done"), "does not fit the agent")
+
+
 async def test_another_conversation_cannot_take_a_run_over(memory, session, store) -> None:
     waiting = await parked(memory, session=session)
     other = DuckDBSession("other", memory)
@@ -401,7 +461,7 @@ async def test_a_cancelled_resume_can_be_done_again(memory, session, store) -> N
 
 
 async def test_a_resume_that_lost_its_claim_stops_and_writes_nothing(memory, session, store) -> None:
-    from agents_memory.sdk.resume import resume
+    from agents_memory.sdk.resume import Asked, resume
 
     waiting = await parked(memory, session=session)
 
@@ -416,7 +476,7 @@ async def test_a_resume_that_lost_its_claim_stops_and_writes_nothing(memory, ses
     slow = agent(memory)
     slow.model.enqueue(ModelStep(responder=robbed))
     with pytest.raises(LeaseLost):
-        await resume(store, waiting.id, slow, session=None, context=None, run_config=None, hooks=None, lease_s=0.03)
+        await resume(store, waiting.id, Asked(agent=slow, lease_s=0.03))
 
     assert (await store.get(waiting.id)).attempt == 2
     with pytest.raises(InvalidTransition, match="elsewhere"):

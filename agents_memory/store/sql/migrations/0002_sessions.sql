@@ -67,18 +67,18 @@ CREATE TABLE ids_given (
 -- What each branch holds and held: an item in several is a row in each. since: when it came into the branch.
 CREATE VIEW items_of_branches AS
     SELECT namespace, session_id, branch, item_id, place, item_json, type, role, call_id, tool, text, names, usage, run_id,
-           added_at, added_at AS since, removed_at
+           branch AS said_in, added_at, added_at AS since, removed_at
     FROM session_items_stored
     UNION ALL
     SELECT h.namespace, h.session_id, h.branch, h.item_id, i.place, i.item_json, i.type, i.role, i.call_id, i.tool, i.text,
-           i.names, i.usage, i.run_id, i.added_at, h.since, h.removed_at
+           i.names, i.usage, i.run_id, i.branch, i.added_at, h.since, h.removed_at
     FROM inherited_items h JOIN session_items_stored i USING (item_id);
 
 -- The items of every branch as it was known at a moment. position counts from 1 in the order of reading; turn counts
 -- the user items so far, so that it is 1 for what the first one began and 0 before it.
 CREATE MACRO session_items_at(known_moment) AS TABLE
     SELECT namespace, session_id, branch, item_id, place, type, role, call_id, tool, text, names, usage, added_at,
-           item_json, run_id,
+           item_json, run_id, said_in,
            row_number() OVER reading AS position,
            (count(*) FILTER (role = 'user') OVER reading)::BIGINT AS turn
     FROM items_of_branches
@@ -87,10 +87,11 @@ CREATE MACRO session_items_at(known_moment) AS TABLE
                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW);
 
 -- The turns of every branch as it was known at a moment: what a user item began, with what was called and spent in it.
+-- A turn that several branches share stands in each; said_in is the branch where it began.
 CREATE MACRO session_turns_at(known_moment) AS TABLE
     SELECT namespace, session_id, branch, turn, min(item_id) AS item_id, count(*) AS items,
            min(added_at) AS started_at, max(added_at) AS ended_at,
-           arg_min(text, position) FILTER (role = 'user') AS said,
+           arg_min(text, position) FILTER (role = 'user') AS said, arg_min(said_in, position) AS said_in,
            coalesce(list(tool ORDER BY position) FILTER (tool IS NOT NULL AND NOT ends_with(type, '_output')), []) AS tools,
            coalesce(sum(usage.requests), 0)::BIGINT AS requests,
            coalesce(sum(usage.input_tokens), 0)::BIGINT AS input_tokens,

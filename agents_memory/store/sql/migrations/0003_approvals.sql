@@ -31,6 +31,9 @@ CREATE TABLE parked_runs (
     error           VARCHAR
 );
 
+-- Whether a run in a state may go on, or waits for a person to say that it does not.
+CREATE MACRO may_go_on(status) AS (status IN ('parked', 'ready', 'resuming', 'failed', 'uncertain'));
+
 -- The compressed state of each revision, and its checkpoints while it is resumed (0 is the parked state itself).
 CREATE TABLE run_states (
     run_id         BIGINT NOT NULL,

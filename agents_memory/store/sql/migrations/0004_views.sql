@@ -36,9 +36,10 @@ CREATE VIEW session_items AS
            added_at, 'n' || run_id AS run_id, item_json
     FROM session_items_at(last_known());
 
--- Every turn of every conversation: what the user said, which tools were called, and what the model calls cost.
+-- Every turn of every conversation: what the user said, which tools were called, and what the model calls cost. One that
+-- several branches share stands in each; with branch = said_in it stands once.
 CREATE VIEW session_turns AS
-    SELECT namespace, session_id, branch, turn, 'i' || item_id AS item_id, said, items, started_at, ended_at, tools,
+    SELECT namespace, session_id, branch, said_in, turn, 'i' || item_id AS item_id, said, items, started_at, ended_at, tools,
            requests, input_tokens, output_tokens, total_tokens, cached_tokens, cache_write_tokens, reasoning_tokens
     FROM session_turns_at(last_known());
 
