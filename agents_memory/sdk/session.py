@@ -13,6 +13,7 @@ from copy import copy
 from typing import Any, cast
 
 from agents import RunContextWrapper, RunResult, RunResultStreaming, TResponseInputItem
+from agents.exceptions import RunErrorDetails
 from agents.memory.session_settings import SessionSettings, coerce_session_settings, resolve_session_limit
 
 from agents_memory import _threads
@@ -341,10 +342,12 @@ class DuckDBSession:
         one = [turn for turn in turns if turn.turn == user_turn_number]
         return detailed(one[0].usage) if usage_of_turns(one) else {}
 
-    async def store_run_usage(self, result: RunResult | RunResultStreaming) -> None:
+    async def store_run_usage(self, result: RunResult | RunResultStreaming | RunErrorDetails) -> None:
         """Count what a run has spent and was not counted yet, with the newest turn.
 
         There is no need to call it for a run that was given this session: what it spends is counted as it adds items.
+        It is for a run that a guardrail stopped (the `run_data` of the exception), and for one under the SDK's
+        compaction, which passes no context on.
 
         Raises:
             NotFound: The conversation holds nothing to count it with.
