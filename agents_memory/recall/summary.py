@@ -23,7 +23,7 @@ from agents_memory.store.values import Row
 from agents_memory.text.sentences import sentences
 from agents_memory.text.tokens import query_tokens
 
-MAX_MESSAGES: Final = 1_000
+MAX_MESSAGES: Final = 500
 MAX_CHARS: Final = 2_000
 MAX_KEPT: Final = 256  # conversations whose summaries a process keeps; the one asked longest ago goes first
 
