@@ -128,6 +128,18 @@ def test_an_item_that_branches_share_is_found_once_in_main_or_where_it_still_is(
     assert found(memory, "tea") == []
 
 
+def test_an_item_that_is_not_in_main_is_read_where_it_was_said(memory):
+    say(memory, "Hello")
+    memory.call("create_branch", {"session_id": "conv-1", "turn": 1, "name": "said"})
+    say(memory, "Ada likes tea", branch="said")
+    say(memory, "And coffee", branch="said")
+    memory.call("create_branch", {"session_id": "conv-1", "branch": "said", "turn": 2, "name": "inherits"})
+
+    (hit,) = memory.search_items("tea").hits
+
+    assert (hit.item.branch, hit.item.position) == ("said", 1)
+
+
 def test_a_deleted_conversation_is_gone_at_once_and_at_every_moment(memory):
     say(memory, "Ada likes tea")
     say(memory, "Bo likes tea", session_id="conv-2")
