@@ -76,7 +76,7 @@ def test_what_tools_gave_back_is_no_part_of_it(memory):
 def test_every_script_gives_whole_sentences(memory, text):
     say(memory, ("user", text))
 
-    found = texts(memory)
+    found = texts(memory, sentences=2)
 
     assert len(found) == 2
     assert all(sentence in text and sentence[-1] in "。！.!؟" for sentence in found)
@@ -184,6 +184,13 @@ def test_a_conversation_of_short_words_is_summed_up_all_the_same(memory):
     say(memory, ("user", "Tea?"), ("assistant", "Yes."))
 
     assert texts(memory) == ["Tea?", "Yes."]
+
+
+def test_short_sentences_are_chosen_from_only_where_longer_ones_are_too_few(memory):
+    say(memory, *[("user", f"Wow, tea {number}!") for number in range(5)], *TALK[:4])
+
+    assert not any("Wow" in text for text in texts(memory, sentences=3))
+    assert any("Wow" in text for text in texts(memory, sentences=20))
 
 
 @pytest.mark.parametrize("count", [0, 101, "3", True])
