@@ -282,7 +282,7 @@ class MemoryView:
         """A conversation of this namespace in a few of its own sentences, verbatim, in the order of reading.
 
         They are those that say most of what the others say, chosen by the words they share (LexRank), without a model.
-        Looked at are the newest 1,000 messages of users and the assistant, the first 2,000 characters of each. Asking
+        Looked at are the newest 500 messages of users and the assistant, the first 2,000 characters of each. Asking
         again costs nothing until something changes in the conversation.
 
         Args:

@@ -29,7 +29,7 @@ from agents_memory.store.database import Database
 from agents_memory.text.tokens import query_tokens
 
 MAX_LOADED_ITEMS: Final = 1_000_000
-"""Beyond this many, the namespaces that were asked longest ago are let go."""
+"""Beyond this many, the namespaces that were asked longest ago are let go; about 0.5 KB an item of 30 words."""
 
 _CHARS_A_ROW: Final = 1_000
 

@@ -23,11 +23,14 @@ from agents_memory.store.values import Row
 from agents_memory.text.sentences import sentences
 from agents_memory.text.tokens import query_tokens
 
-MAX_MESSAGES: Final = 1_000
+MAX_MESSAGES: Final = 500
 MAX_CHARS: Final = 2_000
 MAX_KEPT: Final = 256  # conversations whose summaries a process keeps; the one asked longest ago goes first
 
-_MIN_WORDS: Final = 3
+MIN_WORDS: Final = (5, 3, 1)
+"""Sentences of fewer words are left out, as MEAD does, where enough longer ones are there: greetings, thanks and praise
+share their few words with many, and say little."""
+
 _MAX_SENTENCE_CHARS: Final = 400
 
 
@@ -114,11 +117,15 @@ def _sentences(row: Row) -> list[KeySentence]:
 
 def _chosen(said: list[KeySentence], count: int) -> list[KeySentence]:
     """The most central sentences; what says the same words is looked at once, as it was said first."""
-    words = {position: query_tokens(sentence.text) for position, sentence in enumerate(said)}
+    words = [query_tokens(sentence.text) for sentence in said]
     first: dict[frozenset[str], int] = {}
-    for position, found in words.items():
+    for position, found in enumerate(words):
         if found:
             first.setdefault(frozenset(found), position)
-    able = list(first.values())
-    telling = [at for at in able if len(words[at]) >= _MIN_WORDS and len(said[at].text) <= _MAX_SENTENCE_CHARS] or able
-    return [said[telling[at]] for at in central([words[at] for at in telling], count)] if telling else []
+    able = [at for at in first.values() if len(said[at].text) <= _MAX_SENTENCE_CHARS] or list(first.values())
+    among = next((long for least in MIN_WORDS if len(long := _of_words(able, words, least)) >= count), able)
+    return [said[among[at]] for at in central([words[at] for at in among], count)] if among else []
+
+
+def _of_words(positions: list[int], words: list[list[str]], least: int) -> list[int]:
+    return [at for at in positions if len(words[at]) >= least]
