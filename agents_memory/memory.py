@@ -422,7 +422,7 @@ class Memory(MemoryView):
             OtherRelease: The process that holds the file runs a release that this one cannot talk to.
             StoreLocked: The file is still held by somebody it cannot be shared with after `wait_s`; the message says by
                 whom.
-            StoreUnreadable: The path is no file that can be a memory.
+            StoreUnreadable: The path is no file that can be a memory; or it cannot be shared, and was to be.
             NewerStore: A newer release wrote the file.
         """
         if namespace != ROOT:

@@ -89,8 +89,9 @@ class Operation:
         risk: What it can do.
         handler: What does it.
         tool_parameters: The arguments that an agent's tool offers, all flat; empty where there is no tool.
-        tries_out: Whether it cannot be a part of a greater transaction: it tries calls without doing them, or keeps
-            something and then refuses.
+        stands_alone: Whether it is no part of a greater transaction: it tries calls without doing them, or keeps
+            something although it refuses.
+        may_repeat: Whether doing it again does nothing more, for what is no read.
     """
 
     name: str
@@ -100,7 +101,8 @@ class Operation:
     risk: Risk
     handler: Callable[[Scope, Any], Any]
     tool_parameters: tuple[str, ...] = field(default=())
-    tries_out: bool = False
+    stands_alone: bool = False
+    may_repeat: bool = False
 
     def parse(self, arguments: Mapping[str, Any]) -> Arguments:
         """The checked arguments.
@@ -136,10 +138,21 @@ def call(database: Database, caller: Caller, name: str, arguments: Mapping[str, 
         NotFound: There is no such operation.
         AgentsMemoryError: Whatever the operation says.
     """
+    operation, parsed = checked(caller, name, arguments)
+    return operation.handler(Scope(database=database, caller=caller), parsed)
+
+
+def checked(caller: Caller, name: str, arguments: Mapping[str, Any]) -> tuple[Operation, Arguments]:
+    """What a call asks for, as far as that can be checked without the file.
+
+    Raises:
+        InvalidInput: The arguments do not fit, or a view was asked to write.
+        NotFound: There is no such operation.
+    """
     operation = operation_named(name)
     if operation.risk is not Risk.READ and (caller.valid_at is not None or caller.known_at is not None):
         raise InvalidInput(f"A view of another moment is read-only. Call {name} on the memory itself.")
-    return operation.handler(Scope(database=database, caller=caller), operation.parse(arguments))
+    return operation, operation.parse(arguments)
 
 
 def call_json(database: Database, caller: Caller, name: str, arguments: str) -> str:
@@ -524,7 +537,7 @@ _SESSIONS = (
         result=DeletedSessions,
         risk=Risk.INTERNAL,
         handler=lifecycle.delete_old_sessions,
-        tries_out=True,
+        stands_alone=True,
     ),
     Operation(
         name="export_session",
@@ -605,7 +618,8 @@ _APPROVALS = (
         result=Trial,
         risk=Risk.INTERNAL,
         handler=partial(effects.try_call, operation_named),
-        tries_out=True,
+        stands_alone=True,
+        may_repeat=True,
     ),
     Operation(
         name="park_run",
@@ -614,7 +628,8 @@ _APPROVALS = (
         result=ParkedRun,
         risk=Risk.INTERNAL,
         handler=partial(parking.park_run, operation_named),
-        tries_out=True,
+        stands_alone=True,
+        may_repeat=True,  # a run whose very state waits already is not parked a second time
     ),
     Operation(
         name="repark_run",
@@ -623,7 +638,7 @@ _APPROVALS = (
         result=ParkedRun,
         risk=Risk.INTERNAL,
         handler=partial(parking.repark_run, operation_named),
-        tries_out=True,
+        stands_alone=True,
     ),
     Operation(
         name="request_approval",
@@ -632,7 +647,7 @@ _APPROVALS = (
         result=ApprovalRequest,
         risk=Risk.INTERNAL,
         handler=partial(asking.request_approval, gated_named),
-        tries_out=True,
+        stands_alone=True,
     ),
     Operation(
         name="pending",
@@ -681,7 +696,7 @@ _APPROVALS = (
         result=ApprovalRequest,
         risk=Risk.DECIDE,
         handler=partial(queue.decide, operation_named),
-        tries_out=True,
+        stands_alone=True,
     ),
     Operation(
         name="acknowledge",
@@ -738,7 +753,8 @@ _APPROVALS = (
         result=Claim,
         risk=Risk.INTERNAL,
         handler=claims.claim_run,
-        tries_out=True,  # a run that turns out to be uncertain is marked so, and the claim is refused
+        stands_alone=True,  # a run that turns out to be uncertain is marked so, and the claim is refused
+        may_repeat=True,  # the same owner may claim again
     ),
     Operation(
         name="renew_lease",

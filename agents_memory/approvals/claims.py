@@ -57,7 +57,7 @@ def claim_run(scope: Scope, arguments: ClaimRun) -> Claim:
         run = one_run(scope, arguments.run_id)
         requests = tx.rows("requests_of_revision", run_id=run["run_id"], revision=run["revision"])
         _check_decided(run, requests, partial=arguments.partial)
-        uncertain = _check_claimable(tx, run, requests)
+        uncertain = _check_claimable(tx, run, requests, owner=arguments.owner)
         if not uncertain:
             return _claimed(scope, tx, run, requests, arguments)
         tx.run("doubt_run", run_id=run["run_id"], allowed=before_run(RunStatus.UNCERTAIN), now=tx.now)
@@ -78,10 +78,13 @@ def _check_decided(run: Row, requests: Sequence[Row], *, partial: bool) -> None:
     raise Undecided(f"{run_id} waits for {', '.join(waiting)}. Decide first.", run_id=run_id, requests=waiting)
 
 
-def _check_claimable(tx: Transaction, run: Row, requests: Sequence[Row]) -> list[str]:
-    """Refuse a run that cannot be resumed now; otherwise the tools of its calls whose outcome nobody knows."""
+def _check_claimable(tx: Transaction, run: Row, requests: Sequence[Row], *, owner: str) -> list[str]:
+    """Refuse a run that cannot be resumed now; otherwise the tools of its calls whose outcome nobody knows.
+
+    Who holds it may claim it again: another process did the first claim for them, and its answer was lost.
+    """
     run_id, status = to_text(IdKind.RUN, run["run_id"]), RunStatus(run["status"])
-    if status is RunStatus.RESUMING and not _is_lost(run, tx.now):
+    if status is RunStatus.RESUMING and run["lease_owner"] != owner and not _is_lost(run, tx.now):
         raise InvalidTransition(
             f"{run_id} is being resumed by {run['lease_owner']} until {run['lease_until']:%H:%M:%S} UTC. Wait for it.",
             run_id=run_id,

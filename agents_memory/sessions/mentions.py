@@ -21,9 +21,19 @@ def names_in(scope: Scope, extracts: Sequence[Extract]) -> list[list[str] | None
     """The folded names that each message of a batch holds, of those that can be seen from its namespace."""
     kept = scope.database.shared(NameBooks)
     books = [book for namespace in scope.visible if (book := kept.of(namespace))]
+    if given := _given_just_now(scope):
+        books.append(given)
     if not books:
         return [None] * len(extracts)
     return [_names(one, books) for one in extracts]
+
+
+def _given_just_now(scope: Scope) -> KnownNames:
+    """The names given earlier in the caller's own transaction, in which several writes may be made together."""
+    tx = scope.database.current_transaction()
+    changes = () if tx is None else tx.published
+    names = [one for one in changes if isinstance(one, NameGiven) and one.namespace in scope.visible]
+    return KnownNames((one.name, one.key) for one in names)
 
 
 def _names(one: Extract, books: Sequence[KnownNames]) -> list[str] | None:

@@ -1,23 +1,36 @@
 """A file as this process reaches it: held by it, or through the process that holds it; whichever it is at the moment.
 
 When the owner goes away, whoever calls next takes the file over. A call that was under way is made again where that is
-safe: it reads, or it is known by an id that the owner stored with what it did.
+safe: it reads, doing it twice does nothing more, or it is known by an id that the owner stored with what it did.
 """
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
+import socket
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Literal
 from weakref import WeakSet
 
+from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from agents_memory import operations
 from agents_memory._version import __version__
-from agents_memory.errors import AnswerLost, Closed, InvalidInput, StoreLocked, error_of
+from agents_memory.errors import (
+    AgentsMemoryError,
+    AnswerLost,
+    Closed,
+    InvalidInput,
+    StoreLocked,
+    StoreUnreadable,
+    error_of,
+)
 from agents_memory.operations import Operation, Risk
 from agents_memory.share import place, wire
 from agents_memory.share.lock import OwnerLock
@@ -32,9 +45,16 @@ Share = Literal["auto", "never", "require"]
 TAKE_OVER_WAIT_S: Final = 30.0
 """How long a call waits for somebody to hold the file again; opening replays what was not checkpointed."""
 
+MAX_TRIES: Final = 5
+"""How many owners in a row a call may lose; a call that ends them should not end many."""
+
+LAST_WAIT_S: Final = 5.0
+"""How long a process that ends without closing a memory goes on with the calls of others that are under way."""
+
+_log = logging.getLogger("agents_memory")
 _registry = threading.Lock()
 _open: dict[object, Access] = {}
-_opening: dict[str, threading.Lock] = {}
+_turns: dict[str, threading.Lock] = {}
 _all: WeakSet[Access] = WeakSet()
 
 
@@ -72,8 +92,8 @@ class Access:
         role = self._reached()
         if isinstance(role, _Held):
             return operations.call(role.database, caller, name, arguments)
-        operation = operations.operation_named(name)
-        return operation.load(self._ask(role, operation, caller, arguments))
+        operation, _ = operations.checked(caller, name, arguments)  # refused here as it would be there
+        return self._ask(role, operation, caller, arguments)
 
     def reach(self) -> None:
         """Hold the file, or reach who does.
@@ -82,6 +102,28 @@ class Access:
             StoreLocked: Neither was possible in time.
         """
         self._reached(self._wait_s)
+
+    def check_share(self, share: Share) -> None:
+        """Refuse a further handle whose wish about sharing is not how the file is reached.
+
+        Raises:
+            StoreLocked: It was to be held alone, and is shared.
+            StoreUnreadable: It was to be shared, and is held alone.
+        """
+        role = self._reached()
+        is_alone = isinstance(role, _Held) and not role.is_shared
+        if share == "never" and not is_alone:
+            raise StoreLocked(
+                f"{self.path!r} is open in this process already, and shared. Close it first, or open it with "
+                "share='auto'.",
+                path=self.path,
+                holder=os.getpid(),
+            )
+        if share == "require" and is_alone:
+            raise StoreUnreadable(
+                f"{self.path!r} is open in this process already, and shared with nobody. Close it first.",
+                path=self.path,
+            )
 
     def close(self) -> None:
         """Let go of the file."""
@@ -97,34 +139,52 @@ class Access:
         if role is not None:
             role.forget_after_fork()
 
+    def stop_at_exit(self) -> None:
+        """Answer the calls of others that are under way in a process that ends; its threads would end in the midst."""
+        if isinstance(self._role, _Held):
+            self._role.stop_at_exit()
+
     def _ask(self, role: Remote, operation: Operation, caller: Caller, arguments: Mapping[str, Any]) -> Any:
-        call_id = None if operation.risk is Risk.READ or operation.tries_out else uuid.uuid4().hex
+        is_read = operation.risk is Risk.READ
+        call_id = None if is_read or operation.stands_alone else uuid.uuid4().hex
         call: dict[str, Any] = {
             "operation": operation.name,
-            "arguments": dict(arguments),
+            "arguments": wire.arguments_as_data(arguments),
             "caller": wire.caller_as_data(caller),
             "call_id": call_id,
+            "again": False,
         }
-        again = False
-        while True:
+        for _ in range(MAX_TRIES):
             try:
-                return _result(role.call(wire.encoded({**call, "again": again})))
+                return _result(role, operation, role.call(wire.encoded(call)))
             except wire.NotSent:
                 self._lost(role)
             except wire.Broken as error:
                 self._lost(role)
-                if isinstance(error, wire.Silent) or (call_id is None and operation.risk is not Risk.READ):
-                    raise AnswerLost(
-                        f"The process that holds {self.path!r} went away or fell silent during {operation.name}. Look "
-                        "whether it was done, and call again if it was not.",
-                        path=self.path,
-                        operation=operation.name,
-                    ) from error
-                again = True
-            found = self._reached()
+                if isinstance(error, wire.Silent) or not (is_read or operation.may_repeat or call_id):
+                    raise self._answer_lost(operation) from error
+                call["again"] = True
+            found = self._reached_again(operation, may_be_done=call["again"] and not is_read)
             if isinstance(found, _Held):
-                return found.answer_again(call, caller)
+                return found.answer_again(operation, caller, arguments, call_id)
             role = found
+        raise self._answer_lost(operation)
+
+    def _answer_lost(self, operation: Operation) -> AnswerLost:
+        return AnswerLost(
+            f"The process that holds {self.path!r} went away or fell silent during {operation.name}. "
+            + ("Call again." if operation.risk is Risk.READ else "Look whether it was done, and call again if not."),
+            path=self.path,
+            operation=operation.name,
+        )
+
+    def _reached_again(self, operation: Operation, *, may_be_done: bool) -> _Held | Remote:
+        try:
+            return self._reached()
+        except AgentsMemoryError as error:
+            if may_be_done:
+                raise self._answer_lost(operation) from error
+            raise
 
     def _reached(self, wait_s: float = TAKE_OVER_WAIT_S) -> _Held | Remote:
         role = self._role
@@ -153,29 +213,40 @@ class _Held:
         self._owner = owner
         self._path = path
 
-    def answer_again(self, call: dict[str, Any], caller: Caller) -> Any:
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes reach it here."""
+        return self._owner is not None
+
+    def answer_again(
+        self, operation: Operation, caller: Caller, arguments: Mapping[str, Any], call_id: str | None
+    ) -> Any:
         """The answer that an owner before this one stored, or else the call done now."""
-        if call["call_id"] is not None:
-            found = self.database.one_or_none("answer_of", call_id=call["call_id"])
-            if found is not None:
-                return wire.decoded(found["answer"].encode())
-        operation = operations.operation_named(call["operation"])
-        return operation.dump(operations.call(self.database, caller, operation.name, call["arguments"]))
+        found = None if call_id is None else self.database.one_or_none("answer_of", call_id=call_id)
+        if found is not None:
+            return operation.load(wire.decoded(found["answer"].encode()))
+        return operations.call(self.database, caller, operation.name, arguments)
 
     def close(self) -> None:
-        """Answer no more, let go of the file, then of the right to it."""
+        """Answer no more, let go of the file, then of the right to it; whatever comes between."""
+        try:
+            if self._owner is not None:
+                self._owner.stop()
+            else:
+                place.remove_stale(self._path)
+        finally:
+            try:
+                release(self.database)
+            finally:
+                self._lock.release()
+
+    def stop_at_exit(self) -> None:
+        """Answer no more, after what is under way."""
         if self._owner is not None:
-            self._owner.stop()
-        else:
-            unshared = place.read(self._path)
-            if unshared is not None and unshared.pid == os.getpid():
-                place.remove(self._path, unshared)
-        release(self.database)
-        self._lock.release()
+            self._owner.stop(wait_s=LAST_WAIT_S)
 
     def forget_after_fork(self) -> None:
-        """Let go of the descriptors in a forked child; the database was let go of by the module that opened it."""
-        self._lock.forget_after_fork()
+        """Let go of the sockets in a forked child; lock and database were let go of by the modules that opened them."""
         if self._owner is not None:
             self._owner.forget_after_fork()
 
@@ -186,7 +257,7 @@ def open_access(path: str | os.PathLike[str], *, share: Share, wait_s: float) ->
     Raises:
         InvalidInput: The path, `share` or `wait_s` cannot be used.
         StoreLocked: Another process holds it and cannot be reached, or another program holds it.
-        StoreUnreadable: The path is no file that can be a memory.
+        StoreUnreadable: The path is no file that can be a memory, or it cannot be shared and has to be.
     """
     checked, wait_s = checked_path(path), checked_wait(wait_s)
     if share not in ("auto", "never", "require"):
@@ -195,27 +266,28 @@ def open_access(path: str | os.PathLike[str], *, share: Share, wait_s: float) ->
         if share == "require":
             raise InvalidInput("A memory that ends with its process cannot be shared. Name a file.")
         return _counted(_InMemory())
-    with _registry:
-        opening = _opening.setdefault(checked, threading.Lock())
-    with opening:  # two openings at once would take the second for another process
+    with _turn(checked):  # to another opening or closing in this process, one under way would seem another process
         known = _known(checked)
-        if known is None:
-            known = Access(checked, share=share, wait_s=wait_s)
-            known.reach()
-            with _registry:
-                _open[identity_of(checked)] = known
-        return _counted(known)
+        if known is not None:
+            known.check_share(share)
+            return _counted(known)
+        access = Access(checked, share=share, wait_s=wait_s)
+        access.reach()
+        with _registry:
+            _open[identity_of(checked)] = access
+        return _counted(access)
 
 
 def release_access(access: Access) -> None:
     """Give one handle back; the last one lets go of the file."""
-    with _registry:
-        access.handles -= 1
-        if access.handles:
-            return
-        for key in [key for key, value in _open.items() if value is access]:
-            del _open[key]
-    access.close()
+    with _turn(access.path):
+        with _registry:
+            access.handles -= 1
+            if access.handles:
+                return
+            for key in [key for key, value in _open.items() if value is access]:
+                del _open[key]
+        access.close()
 
 
 class _InMemory(Access):
@@ -232,6 +304,11 @@ class _InMemory(Access):
 
     def close(self) -> None:
         release(self._held)
+
+
+def _turn(path: str) -> threading.Lock:
+    with _registry:
+        return _turns.setdefault(path, threading.Lock())
 
 
 def _counted(access: Access) -> Access:
@@ -260,55 +337,80 @@ def _attached(path: str, share: Share) -> _Held | Remote:
     if lock is None:
         return _as_caller(path, share)
     try:
-        database = open_database(path, wait_s=0)
+        return _as_owner(lock, path, share)
+    except StoreLocked as error:
+        lock.release()
+        owner = place.read(path)
+        if owner is not None and owner.pid == error.details["holder"]:  # its lock file was removed
+            return _as_caller(path, share)
+        raise
     except BaseException:
         lock.release()
         raise
+
+
+def _as_owner(lock: OwnerLock, path: str, share: Share) -> _Held:
+    database = open_database(path, wait_s=0)
     try:
-        owner = None if share == "never" else Owner(database, path)
-    except OSError:
-        if share == "require":
-            release(database)
-            lock.release()
-            raise
-        owner = None
+        place.remove_stale(path)
+        return _Held(lock, database, _owner_of(database, path, share), path)
     except BaseException:
         release(database)
-        lock.release()
         raise
-    if owner is None:
-        place.write(path, place.Place(pid=os.getpid(), release=__version__, address=None, secret=""))
-    return _Held(lock, database, owner, path)
+
+
+def _owner_of(database: Database, path: str, share: Share) -> Owner | None:
+    """Who answers the other processes; None, and a word to them, when the file is not shared."""
+    try:
+        if share != "never":
+            return Owner(database, path)
+    except OSError as error:
+        problem = f"{path!r} cannot be shared with other processes: no socket can be made, or no note be left beside it"
+        if share == "require":
+            raise StoreUnreadable(f"{problem} ({error}).", path=path) from error
+        _log.warning("%s (%s); it is held alone", problem, type(error).__name__)
+    with suppress(OSError):
+        alone = place.Place(pid=os.getpid(), host=socket.gethostname(), release=__version__, address=None, secret="")
+        place.write(path, alone)
+    return None
 
 
 def _as_caller(path: str, share: Share) -> Remote:
     if share == "never":
         found = place.read(path)
-        holder = None if found is None else found.pid
         raise StoreLocked(
-            f"{path!r} is open in process {holder or 'unknown'}, and share='never' does not go through it. Close it "
-            "there, or open it with share='auto'.",
+            f"{path!r} is open in {'another process' if found is None else found.process}, and share='never' does not "
+            "go through it. Close it there, or open it with share='auto'.",
             path=path,
-            holder=holder,
+            holder=None if found is None else found.pid,
         )
     return Remote(path)
 
 
-def _result(answer: Any) -> Any:
-    if not isinstance(answer, dict) or ("answer" not in answer and "error" not in answer):
-        raise wire.Broken("an answer is none")
-    if "error" in answer:
+def _result(role: Remote, operation: Operation, answer: Any) -> Any:
+    if isinstance(answer, dict) and "error" in answer:
         raise error_of(answer["error"])
-    return answer["answer"]
+    if not isinstance(answer, dict) or "answer" not in answer:
+        raise role.other_release()
+    try:
+        return operation.load(answer["answer"])
+    except ValidationError as error:
+        raise role.other_release() from error
 
 
 def _after_fork_in_child() -> None:
     global _registry
     _registry = threading.Lock()
-    _opening.clear()
+    _turns.clear()
     for access in list(_all):
         access.forget_after_fork()
 
 
+def _at_exit() -> None:
+    for access in list(_all):
+        access.stop_at_exit()
+
+
+atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)

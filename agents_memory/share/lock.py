@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Self
+from weakref import WeakSet
 
 from agents_memory.errors import StoreUnreadable
 
@@ -20,10 +21,18 @@ else:
 
 
 class OwnerLock:
-    """The right to open a file, held."""
+    """The right to open a file, or the attempt to get it."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor: int | None = descriptor
+    def __init__(self, path: str) -> None:
+        """Open the lock file.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self._descriptor: int | None = None
+        _all.add(self)
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+        self._descriptor = os.open(f"{path}.lock", flags, 0o666)  # who may write the file may lock it
 
     @classmethod
     def take(cls, path: str) -> Self | None:
@@ -33,29 +42,35 @@ class OwnerLock:
             StoreUnreadable: The lock file cannot be written beside it.
         """
         try:
-            descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            lock = cls(path)
         except OSError as error:
             if not Path(path).parent.is_dir():
                 problem = f"{path!r} is in a folder that does not exist. Make the folder first."
             else:
-                problem = f"{path!r} cannot be a memory: no file can be written beside it ({error.strerror})."
+                problem = f"{path!r} cannot be a memory: its lock cannot be written beside it ({error.strerror})."
             raise StoreUnreadable(problem, path=path) from error
-        try:
-            _lock(descriptor)
-        except OSError:
-            os.close(descriptor)
-            return None
-        return cls(descriptor)
+        if lock._is_taken():
+            return lock
+        lock.release()
+        return None
 
     def release(self) -> None:
-        """Give it back. Harmless twice."""
+        """Give it back. Harmless twice. In a forked child this leaves the parent's as it is; unlocking would not."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
-    def forget_after_fork(self) -> None:
-        """Let go of it in a forked child: closing this copy leaves the parent's lock as it is, unlocking would not."""
-        self.release()
+    def _is_taken(self) -> bool:
+        if self._descriptor is None:
+            return False
+        try:
+            _lock(self._descriptor)
+        except OSError:
+            return False
+        return True
+
+
+_all: WeakSet[OwnerLock] = WeakSet()
 
 
 def _lock(descriptor: int) -> None:
@@ -63,3 +78,13 @@ def _lock(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
     else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _after_fork_in_child() -> None:
+    """A descriptor that a child keeps keeps the lock, even of an opening that was under way in another thread."""
+    for lock in list(_all):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,6 +1,7 @@
 """The process that holds a file, as the others see it: it answers their calls, one thread a connection.
 
-It adds nothing to what an operation does, and decides nothing.
+It adds nothing to what an operation does, and decides nothing. When it is stopped, whatever reached it whole is
+answered, and whoever sends more is told at once that nobody takes it.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ import os
 import socket
 import threading
 from contextlib import suppress
-from datetime import timedelta
+from dataclasses import replace
 from typing import Any, Final
 
 from agents_memory import operations
 from agents_memory._version import __version__
-from agents_memory.errors import AgentsMemoryError, InvalidInput
+from agents_memory.errors import AgentsMemoryError, Closed, InvalidInput
 from agents_memory.share import place, wire
 from agents_memory.share.writes import Write, Writer
 from agents_memory.store.database import Database
 
 MAX_CALLERS: Final = 256
-"""Connections at a time; each costs a thread."""
+"""Connections at a time; each costs a thread. When there are more, the one that was quiet for longest is ended."""
 
 FRAME_WAIT_S: Final = 30.0
-"""How long a call may take to arrive, once it began, and an answer to be taken."""
+"""How long a call may stand still once it began, and how long an answer may take to be taken."""
 
-ANSWERS_KEPT: Final = timedelta(hours=1)
-"""How long an answer can be asked for again; a caller gives up after minutes."""
+LOOK_EVERY_S: Final = 3.0
+"""How often an owner that nobody calls looks whether it is still found."""
 
 _log = logging.getLogger("agents_memory")
 
@@ -41,107 +42,149 @@ class Owner:
         """Begin to answer.
 
         Raises:
-            OSError: No socket can be made.
+            OSError: No socket can be made, or no note be left where it is.
         """
         self._database = database
         self._path = path
-        self._listener, address = place.listen(path)
-        self.place = place.Place(pid=os.getpid(), release=__version__, address=address, secret=place.new_secret())
-        with database.transaction() as tx:
-            tx.run("forget_answers", before=tx.now - ANSWERS_KEPT)
+        self._listener, address = place.listen()
+        self.place = place.Place(
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            release=__version__,
+            address=address,
+            secret=place.new_secret(),
+        )
+        try:
+            place.write(path, self.place)
+        except BaseException:
+            place.stop_listening(self._listener, address)
+            raise
         self._writer = Writer(database)
         self._lock = threading.Lock()
-        self._connections: set[socket.socket] = set()
-        self._busy: set[socket.socket] = set()
-        self._idle = threading.Condition(self._lock)
-        self._is_stopping = False
+        self._none_left = threading.Condition(self._lock)
+        self._serving = 0
+        self._quiet_first: dict[socket.socket, None] = {}
+        self._stopping = threading.Event()
         threading.Thread(target=self._accept, name="agents-memory-owner", daemon=True).start()
-        place.write(path, self.place)
 
-    def stop(self) -> None:
-        """Finish the calls under way, and answer no more."""
-        place.remove(self._path, self.place)
+    def stop(self, *, wait_s: float | None = None) -> None:
+        """Answer what was called, and nothing more.
+
+        Args:
+            wait_s: How long to wait for that; until it is done when left out.
+        """
         with self._lock:
-            self._is_stopping = True
+            self._stopping.set()
+            place.remove(self._path, self.place)
             place.stop_listening(self._listener, self.place.address)
-            for connection in self._connections - self._busy:
-                _close(connection)
-            while self._busy:
-                self._idle.wait(FRAME_WAIT_S)
-        self._writer.stop()
+            for connection in self._quiet_first:
+                _take_no_more(connection)
+            if self._none_left.wait_for(lambda: not self._serving, wait_s):
+                self._writer.stop()
 
     def forget_after_fork(self) -> None:
         """Let go of the sockets in a forked child, without a word to those at their other ends."""
-        for inherited in (self._listener, *self._connections):
+        for inherited in (self._listener, *self._quiet_first):
             inherited.close()
 
     def _accept(self) -> None:
-        while True:
+        while not self._stopping.is_set():
             try:
+                self._listener.settimeout(LOOK_EVERY_S)
                 connection, _ = self._listener.accept()
+            except TimeoutError:
+                self._be_found()
             except OSError:
-                return
-            with self._lock:
-                welcome = not self._is_stopping and len(self._connections) < MAX_CALLERS
-                if welcome:
-                    self._connections.add(connection)
-            if welcome:
-                threading.Thread(
-                    target=self._serve, args=(connection,), name="agents-memory-caller", daemon=True
-                ).start()
+                self._stopping.wait(0.1)  # it is being stopped, or the process has no descriptor left just now
             else:
-                _close(connection)
+                self._welcome(connection)
+
+    def _be_found(self) -> None:
+        """Take another place when the socket or the note was taken away."""
+        if place.is_found(self._path, self.place):
+            return
+        with self._lock:
+            if self._stopping.is_set():
+                return
+            try:
+                listener, address = place.listen()
+            except OSError as error:
+                _log.warning("the owner of a memory cannot listen any more (%s)", type(error).__name__)
+                return
+            place.stop_listening(self._listener, self.place.address)
+            self._listener, self.place = listener, replace(self.place, address=address)
+            with suppress(OSError):  # its folder may be gone; then it is tried again
+                place.write(self._path, self.place)
+
+    def _welcome(self, connection: socket.socket) -> None:
+        with self._lock:
+            if self._stopping.is_set():
+                connection.close()
+                return
+            if len(self._quiet_first) >= MAX_CALLERS:
+                quiet = next(iter(self._quiet_first))
+                del self._quiet_first[quiet]
+                _take_no_more(quiet)
+            self._quiet_first[connection] = None
+            self._serving += 1
+        serving = threading.Thread(target=self._serve, args=(connection,), name="agents-memory-caller", daemon=True)
+        try:
+            serving.start()
+        except RuntimeError:  # the system has no more threads
+            self._let_go(connection)
 
     def _serve(self, connection: socket.socket) -> None:
         try:
             connection.settimeout(FRAME_WAIT_S)
             if self._greet(connection):
-                connection.settimeout(None)
-                while self._answer_next(connection):
-                    connection.settimeout(None)
-        except wire.Broken:
+                while True:
+                    self._answer_next(connection)
+        except OSError:
             pass  # the caller went away, which it may at any time
+        except Exception as error:  # noqa: BLE001 - the edge of the process: whatever a caller sent, the others go on
+            _log.error("a caller was let go (%s)", type(error).__name__)
         finally:
-            with self._lock:
-                self._connections.discard(connection)
-            _close(connection)
+            self._let_go(connection)
+
+    def _let_go(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._quiet_first.pop(connection, None)
+            self._serving -= 1
+            self._none_left.notify_all()
+        connection.close()
 
     def _greet(self, connection: socket.socket) -> bool:
-        hello = wire.decoded(wire.receive(connection, frame_wait_s=FRAME_WAIT_S))
-        shown = hello.get("secret") if isinstance(hello, dict) else None
-        if not place.is_same_user(connection) or not isinstance(shown, str):
+        if not place.is_same_user(connection):
             return False
-        if not hmac.compare_digest(shown.encode(), self.place.secret.encode()):
+        hello = wire.decoded(wire.receive(connection, frame_wait_s=FRAME_WAIT_S, at_most=wire.MAX_HELLO_BYTES))
+        shown = hello.get("secret") if isinstance(hello, dict) else None
+        if not isinstance(shown, str) or not shown.isascii() or not hmac.compare_digest(shown, self.place.secret):
             return False
         wire.send(connection, wire.encoded({"wire": wire.WIRE, "release": __version__}))
         return bool(hello.get("wire") == wire.WIRE)
 
-    def _answer_next(self, connection: socket.socket) -> bool:
+    def _answer_next(self, connection: socket.socket) -> None:
+        connection.settimeout(None)
         frame = wire.receive(connection, frame_wait_s=FRAME_WAIT_S)
+        answer = self._answer(wire.decoded(frame))
         with self._lock:
-            if self._is_stopping:
-                return False
-            self._busy.add(connection)
-        try:
-            connection.settimeout(FRAME_WAIT_S)
-            wire.send(connection, self._answer(wire.decoded(frame)))
-        finally:
-            with self._lock:
-                self._busy.discard(connection)
-                self._idle.notify_all()
-        return not self._is_stopping
+            if connection in self._quiet_first:  # now it was the last to speak
+                self._quiet_first[connection] = self._quiet_first.pop(connection)
+        connection.settimeout(FRAME_WAIT_S)
+        wire.send(connection, answer)
 
     def _answer(self, asked: Any) -> bytes:
         try:
-            return b'{"answer":' + self._done(asked).encode() + b"}"
+            answer = b'{"answer":' + self._done(asked).encode() + b"}"
+            wire.check_length(answer)
+        except Closed as error:  # not done here: whoever holds the file next does it
+            raise wire.Broken("the file was let go of") from error
         except AgentsMemoryError as error:
-            return wire.encoded({"error": error.to_dict()})
-        except wire.Broken:
-            raise
+            return _refusal(error)
         except Exception as error:  # noqa: BLE001 - the edge of the process: the caller is told, and it is logged
             _log.error("a call of another process failed (%s)", type(error).__name__)
-            problem = AgentsMemoryError(f"The process that holds the file failed ({type(error).__name__}).")
-            return wire.encoded({"error": problem.to_dict()})
+            return _refusal(AgentsMemoryError(f"The process that holds the file failed ({type(error).__name__})."))
+        return answer
 
     def _done(self, asked: Any) -> str:
         if not isinstance(asked, dict) or not isinstance(asked.get("arguments"), dict):
@@ -151,15 +194,21 @@ class Owner:
         if call_id is None:
             result = operations.call(self._database, caller, operation.name, asked["arguments"])
             return json.dumps(operation.dump(result))
-        if asked.get("again"):
-            found = self._database.one_or_none("answer_of", call_id=call_id)
-            if found is not None:
-                return str(found["answer"])
-        write = Write(call_id=call_id, caller=caller, operation=operation.name, arguments=asked["arguments"])
-        return self._writer.answer(write)
+        return self._writer.answer(
+            Write(
+                call_id=str(call_id),
+                caller=caller,
+                operation=operation.name,
+                arguments=asked["arguments"],
+                again=bool(asked.get("again")),
+            )
+        )
 
 
-def _close(connection: socket.socket) -> None:
-    with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in it
-    connection.close()
+def _refusal(error: AgentsMemoryError) -> bytes:
+    return json.dumps({"error": error.to_dict()}, default=str).encode()
+
+
+def _take_no_more(connection: socket.socket) -> None:
+    with suppress(OSError):  # it went away by itself
+        connection.shutdown(socket.SHUT_RD)  # what came whole is answered; who sends more learns that nobody takes it

@@ -6,7 +6,6 @@ than about a hundred characters; elsewhere a port of this machine. A secret in t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -14,6 +13,7 @@ import socket
 import stat
 import struct
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,15 +28,22 @@ class Place:
 
     Attributes:
         pid: Its process.
+        host: Its machine; another one cannot reach it.
         release: The release of this package that it runs.
         address: The path of its socket, or a port; None when it shares the file with nobody.
         secret: What a caller shows.
     """
 
     pid: int
+    host: str
     release: str
     address: str | int | None
     secret: str
+
+    @property
+    def process(self) -> str:
+        """Its process, as an error names it."""
+        return f"process {self.pid}" + ("" if self.host == socket.gethostname() else f" on {self.host!r:.80}")
 
 
 def note_of(path: str) -> Path:
@@ -45,18 +52,26 @@ def note_of(path: str) -> Path:
 
 
 def read(path: str) -> Place | None:
-    """Where the owner of a file says it is; None when no note can be read."""
+    """Where the owner of a file says it is; None when there is no note, or none of this user's."""
     try:
-        return Place(**json.loads(note_of(path).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        with note_of(path).open(encoding="utf-8") as file:
+            if not _is_mine(os.fstat(file.fileno())):
+                return None
+            return Place(**json.load(file))
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
 
 
 def write(path: str, place: Place) -> None:
-    """Say where the owner is, in one step."""
+    """Say where the owner is, in one step.
+
+    Raises:
+        OSError: Nothing can be written there.
+    """
     note = note_of(path)
     fresh = note.with_name(f"{note.name}.{place.pid}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(asdict(place), file)
     fresh.replace(note)
@@ -65,7 +80,23 @@ def write(path: str, place: Place) -> None:
 def remove(path: str, place: Place) -> None:
     """Take the note back, if it is still this owner's."""
     if read(path) == place:
+        with suppress(OSError):
+            note_of(path).unlink(missing_ok=True)
+
+
+def remove_stale(path: str) -> None:
+    """Take away what an owner left that died, so that nobody is sent to it; only who holds the lock may."""
+    left = read(path)
+    with suppress(OSError):
         note_of(path).unlink(missing_ok=True)
+    if left is not None and isinstance(left.address, str) and _is_socket_of_ours(Path(left.address)):
+        with suppress(OSError):
+            Path(left.address).unlink(missing_ok=True)
+
+
+def is_found(path: str, place: Place) -> bool:
+    """Whether callers still find an owner: a cleaner of temporary folders may have taken its socket away."""
+    return read(path) == place and (not isinstance(place.address, str) or Path(place.address).exists())
 
 
 def new_secret() -> str:
@@ -73,37 +104,46 @@ def new_secret() -> str:
     return secrets.token_hex(32)
 
 
-def listen(path: str) -> tuple[socket.socket, str | int]:
-    """A listening socket for a file, and its address."""
+def listen() -> tuple[socket.socket, str | int]:
+    """A listening socket, and its address.
+
+    Raises:
+        OSError: None can be made.
+    """
     if not HAS_UNIX_SOCKETS:
         listener = socket.create_server(("127.0.0.1", 0))
         return listener, int(listener.getsockname()[1])
-    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-    address = _private_folder() / f"{name}.sock"
-    fresh = address.with_name(f"{name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(str(fresh))
-    fresh.chmod(0o600)
-    listener.listen(128)
-    fresh.replace(address)  # what a dead owner left there goes with it
-    return listener, str(address)
+    problem: OSError | None = None
+    for base in _bases():
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            address = str(_private_folder(base) / f"{secrets.token_hex(8)}.sock")
+            listener.bind(address)
+            listener.listen(128)
+        except OSError as error:  # not ours to write in, or a path too long for a socket
+            listener.close()
+            problem = error
+        else:
+            return listener, address
+    assert problem is not None  # noqa: S101 - there is a base at least
+    raise problem
 
 
 def stop_listening(listener: socket.socket, address: str | int | None) -> None:
-    """Close a listening socket, and take its name away; only who owns the file may."""
+    """Close a listening socket, and take its name away."""
     with suppress(OSError):  # some systems refuse that of a listening socket, and wake the thread by closing it
         listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
     listener.close()
     if isinstance(address, str):
-        Path(address).unlink(missing_ok=True)
+        with suppress(OSError):
+            Path(address).unlink(missing_ok=True)
 
 
 def connect(place: Place, *, wait_s: float) -> socket.socket:
     """A connection to an owner.
 
     Raises:
-        OSError: Nobody is there.
+        OSError: Nobody is there, or another user.
     """
     if isinstance(place.address, int):
         return socket.create_connection(("127.0.0.1", place.address), timeout=wait_s)
@@ -111,6 +151,8 @@ def connect(place: Place, *, wait_s: float) -> socket.socket:
     try:
         connection.settimeout(wait_s)
         connection.connect(str(place.address))
+        if not is_same_user(connection):
+            raise PermissionError("another user answers there")
     except BaseException:
         connection.close()
         raise
@@ -126,16 +168,30 @@ def is_same_user(connection: socket.socket) -> bool:
     return bool(uid == os.geteuid())
 
 
-def _private_folder() -> Path:
+def _bases() -> Iterator[str]:
+    if given := os.environ.get("XDG_RUNTIME_DIR"):
+        yield given
+    yield tempfile.gettempdir()
+    yield "/tmp"  # noqa: S108 - the folder made in it is private; the others may be missing or have long paths
+
+
+def _private_folder(base: str) -> Path:
     """A folder that only this user can enter.
 
     Raises:
         OSError: There is one of that name which is somebody else's.
     """
-    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     folder = Path(base) / f"agents-memory-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+    if not stat.S_ISDIR(status.st_mode) or not _is_mine(status) or stat.S_IMODE(status.st_mode) & 0o077:
         raise PermissionError(f"{str(folder)!r} is not a private folder of this user")
     return folder
+
+
+def _is_socket_of_ours(address: Path) -> bool:
+    return address.parent.name == f"agents-memory-{os.geteuid()}" and address.is_socket()
+
+
+def _is_mine(status: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()

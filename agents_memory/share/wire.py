@@ -26,6 +26,9 @@ WIRE: Final = 1
 MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 """A longer frame is refused: the longest fact is 50 million characters, in JSON some more bytes."""
 
+MAX_HELLO_BYTES: Final = 4096
+"""Of who has not shown the secret yet, no more is taken."""
+
 _LENGTH: Final = struct.Struct(">I")
 _CALLER: Final = TypeAdapter(Caller)
 
@@ -35,7 +38,7 @@ class Broken(ConnectionError):
 
 
 class NotSent(Broken):
-    """There was nobody to send it to."""
+    """The other side does not have it: there was nobody, or it went away before the frame was whole."""
 
 
 class Silent(Broken):
@@ -46,48 +49,56 @@ def send(connection: socket.socket, frame: bytes) -> None:
     """Send a frame.
 
     Raises:
-        Broken: The other side does not take it.
+        NotSent: The other side did not take it, or only a part, which it never acts on.
         InvalidInput: It is too long.
     """
-    if len(frame) > MAX_FRAME_BYTES:
-        raise InvalidInput(f"A call to another process takes at most {MAX_FRAME_BYTES} bytes. Write in smaller parts.")
+    check_length(frame)
     try:
         connection.sendall(_LENGTH.pack(len(frame)) + frame)
     except OSError as error:
-        raise Broken("the connection was lost") from error
+        raise NotSent("the connection was lost") from error
 
 
-def receive(connection: socket.socket, *, frame_wait_s: float | None) -> bytes:
+def check_length(frame: bytes) -> None:
+    """Refuse a frame that the other side would not take.
+
+    Raises:
+        InvalidInput: It is too long.
+    """
+    if len(frame) > MAX_FRAME_BYTES:
+        raise InvalidInput(
+            f"What goes between two processes is at most {MAX_FRAME_BYTES} bytes long. Write, or ask, in smaller parts."
+        )
+
+
+def receive(connection: socket.socket, *, frame_wait_s: float, at_most: int = MAX_FRAME_BYTES) -> bytes:
     """The next frame.
 
     Args:
         connection: Where it comes from. Its timeout says how long to wait for the frame to begin.
-        frame_wait_s: How long the rest may take once it began.
+        frame_wait_s: How long the rest may stand still once it began.
+        at_most: How many bytes are taken.
 
     Raises:
         Broken: There is none, in time or at all.
     """
     length = _LENGTH.unpack(_exactly(connection, _LENGTH.size))[0]
-    if length > MAX_FRAME_BYTES:
+    if length > at_most:
         raise Broken("a frame is too long")
-    before = connection.gettimeout()
     connection.settimeout(frame_wait_s)
-    try:
-        return _exactly(connection, length)
-    finally:
-        connection.settimeout(before)
+    return _exactly(connection, length)
 
 
 def encoded(data: Any) -> bytes:
-    """Data as a frame holds it; what an argument can be in Python, such as a moment, becomes text.
+    """Data as a frame holds it.
 
     Raises:
-        InvalidInput: It holds something that cannot be sent.
+        InvalidInput: It is no JSON data.
     """
     try:
-        return json.dumps(data, default=_plain).encode("ascii")
+        return json.dumps(data).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"These arguments cannot be sent to the process that holds the file: {error}.") from None
+        raise InvalidInput(f"The arguments must be JSON data: {error}. Write a time as an ISO 8601 string.") from None
 
 
 def decoded(frame: bytes) -> Any:
@@ -102,21 +113,26 @@ def decoded(frame: bytes) -> Any:
         raise Broken("a frame is no JSON") from error
 
 
+def arguments_as_data(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as data: what they can be in Python besides, such as a moment, becomes text or a list."""
+    return {name: _plain(value) for name, value in arguments.items()}
+
+
 def caller_as_data(caller: Caller) -> dict[str, Any]:
     """A caller as data, without what is not said."""
-    return {name: value for name, value in asdict(caller).items() if value is not None}
+    return {name: _plain(value) for name, value in asdict(caller).items() if value is not None}
 
 
 def caller_of(data: Any) -> Caller:
     """A caller again.
 
     Raises:
-        Broken: The data is none.
+        InvalidInput: The data is none.
     """
     try:
         return _CALLER.validate_python(data)
-    except ValueError as error:
-        raise Broken("a call names no caller") from error
+    except ValueError:
+        raise InvalidInput("A call names no caller.") from None
 
 
 def _exactly(connection: socket.socket, count: int) -> bytes:
@@ -134,11 +150,13 @@ def _exactly(connection: socket.socket, count: int) -> bytes:
     return bytes(parts)
 
 
-def _plain(value: object) -> Any:
+def _plain(value: Any) -> Any:
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, set | frozenset):
+        return [_plain(one) for one in value]
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is no JSON data")
+    return value

@@ -1,7 +1,8 @@
 """Writes that wait at the same time, committed together: a commit costs more than what is committed.
 
 Each member is all or nothing by itself: when one fails, the group is rolled back and its members are done one by one.
-What is answered is stored in the transaction that did it.
+What is answered is stored in the transaction that did it, so that a call which is made again is answered and not done
+again; all of them pass through one thread, so the first is over when the second is looked at.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from queue import SimpleQueue
 from typing import Any, Final
 
@@ -20,6 +22,9 @@ from agents_memory.types import Caller
 
 MAX_GROUP: Final = 64
 """More writes than these wait for the next group, so that nobody's answer waits for a very long transaction."""
+
+ANSWERS_KEPT: Final = timedelta(minutes=10)
+"""How long an answer can be asked for again, at least; a caller gives up after three minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,7 @@ class Write:
         caller: Who asks.
         operation: What is asked.
         arguments: With what.
+        again: Whether it was asked before, and may have been done.
         answer: What it gives, as JSON, or raises.
     """
 
@@ -38,6 +44,7 @@ class Write:
     caller: Caller
     operation: str
     arguments: dict[str, Any]
+    again: bool = False
     answer: Future[str] = field(default_factory=Future)
 
 
@@ -47,6 +54,7 @@ class Writer:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._queue: SimpleQueue[Write | None] = SimpleQueue()
+        self._forgot_at: datetime | None = None
         self._thread = threading.Thread(target=self._run, name="agents-memory-writes", daemon=True)
         self._thread.start()
 
@@ -76,27 +84,32 @@ class Writer:
             self._do(group)
 
     def _do(self, group: Sequence[Write]) -> None:
-        if len(group) > 1 and self._together(group):
+        together = len(group) > 1 and not any(write.again for write in group)
+        if together and self._together(group):
             return
         for write in group:
-            self._alone(write)
+            self._alone(write, may_be_done=together or write.again)
 
     def _together(self, group: Sequence[Write]) -> bool:
         try:
             with self._database.transaction() as tx:
                 answers = [self._done(tx, write) for write in group]
-                _keep(tx, group, answers)
+                self._keep(tx, group, answers)
         except Exception:  # noqa: BLE001 - one of them failed: which, and why, is seen when each is done alone
             return False
         for write, answer in zip(group, answers, strict=True):
             write.answer.set_result(answer)
         return True
 
-    def _alone(self, write: Write) -> None:
+    def _alone(self, write: Write, *, may_be_done: bool) -> None:
         try:
             with self._database.transaction() as tx:
-                answer = self._done(tx, write)
-                _keep(tx, [write], [answer])
+                found = tx.one_or_none("answer_of", call_id=write.call_id) if may_be_done else None
+                if found is None:
+                    answer = self._done(tx, write)
+                    self._keep(tx, [write], [answer])
+                else:
+                    answer = found["answer"]
         except BaseException as error:  # noqa: BLE001 - it is raised where the answer is waited for
             write.answer.set_exception(error)
         else:
@@ -107,7 +120,9 @@ class Writer:
         result = operations.call(self._database, write.caller, write.operation, write.arguments)
         return json.dumps(operations.operation_named(write.operation).dump(result))
 
-
-def _keep(tx: Transaction, group: Sequence[Write], answers: Sequence[str]) -> None:
-    call_ids = [write.call_id for write in group]
-    tx.run("insert_answers", call_ids=call_ids, answers=answers, answered_at=tx.now)
+    def _keep(self, tx: Transaction, group: Sequence[Write], answers: Sequence[str]) -> None:
+        if self._forgot_at is None or tx.now - self._forgot_at > ANSWERS_KEPT:
+            tx.run("forget_answers", before=tx.now - ANSWERS_KEPT)
+            self._forgot_at = tx.now
+        call_ids = [write.call_id for write in group]
+        tx.run("insert_answers", call_ids=call_ids, answers=answers, answered_at=tx.now)

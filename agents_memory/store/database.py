@@ -156,6 +156,11 @@ class Transaction(_Runner):
         """Tell the database's subscribers of `change` once this transaction is committed."""
         self._changes.append(change)
 
+    @property
+    def published(self) -> Sequence[object]:
+        """What subscribers will be told."""
+        return self._changes
+
     def check_owner(self) -> None:
         """Refuse a call after its end, and one from another task or thread than the one that opened it."""
         if not self.is_open or self.is_commit_sent:
@@ -301,7 +306,7 @@ class Database(_Runner):
                     self._follow(transaction)
             except BaseException:
                 if transaction.is_commit_sent:
-                    self._lose_track(moment)
+                    self._lose_track(transaction.now)
                 raise
             finally:
                 transaction.is_open = False

@@ -118,12 +118,14 @@ def identity_of(path: str) -> _Identity | None:
 
 
 def _refuse_inherited(path: str) -> None:
+    """Refuse what DuckDB would open as the copy of the parent's instance that came along with the fork."""
     if identity_of(path) in _inherited:
         raise StoreLocked(
-            f"{path!r} is open in process {os.getppid()}, from which this one was forked. Open it before forking in "
-            "neither, or use a process that was started afresh.",
+            f"{path!r} was open in the process from which this one was forked, so this one can only go through another "
+            "that holds it, and there is none. Let a process hold it that was started afresh, such as "
+            "`agents-memory serve`, or open it after forking only.",
             path=path,
-            holder=os.getppid(),
+            holder=None,
         )
 
 

@@ -161,7 +161,8 @@ ORDER BY p.run_id;
 -- name: claim_run
 -- Take a run for resuming; no row comes back when somebody else took it first. One taken from whoever lost it failed.
 UPDATE parked_runs
-SET status = 'resuming', attempt = attempt + 1, failures = failures + (status = 'resuming')::INTEGER, fence = fence + 1,
+SET status = 'resuming', attempt = attempt + 1, fence = fence + 1,
+    failures = failures + (status = 'resuming' AND (lease_owner <> $owner OR lease_until <= $now))::INTEGER,
     lease_owner = $owner, lease_until = $lease_until,
     watermark = coalesce(watermark, $watermark), error = NULL, updated_at = $now
 WHERE run_id = $run_id AND fence = $fence AND list_contains($allowed::VARCHAR[], status)
