@@ -13,7 +13,7 @@ from agents_memory import policies
 from agents_memory._version import __version__ as __version__
 from agents_memory.errors import AgentsMemoryError
 from agents_memory.graph.scope import namespace_of
-from agents_memory.memory import Memory, MemoryView
+from agents_memory.memory import Memory
 from agents_memory.types import (
     About,
     ApprovalRequest,
@@ -31,6 +31,7 @@ from agents_memory.types import (
     Receipt,
     Relation,
 )
+from agents_memory.view import MemoryView
 
 if TYPE_CHECKING:
     from agents_memory.sdk.attach import attach

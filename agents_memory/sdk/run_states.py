@@ -19,7 +19,7 @@ from agents.memory import Session
 from agents_memory import _ids
 from agents_memory._threads import in_thread
 from agents_memory.approvals.calls import given
-from agents_memory.memory import Memory, When
+from agents_memory.memory import Memory
 from agents_memory.sdk.events import Ended, Events
 from agents_memory.sdk.parking import call_of, home_of, stopped, tool_name, turns_left, waiting_in
 from agents_memory.sdk.resume import Asked, Resumed, resume, resume_streamed
@@ -28,6 +28,7 @@ from agents_memory.sdk.session import DuckDBSession
 from agents_memory.sdk.states import binding_of, saved
 from agents_memory.sdk.worker import Registry, RunOutcome, checked_registry, resume_each
 from agents_memory.types import MAIN, ApprovalRequest, Decision, ParkedNotice, ParkedRun, RunStatus
+from agents_memory.view import When
 
 _log = logging.getLogger("agents_memory")
 

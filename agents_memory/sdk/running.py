@@ -12,7 +12,7 @@ from agents import Agent, RunConfig, RunHooks, Runner, RunResult, RunResultStrea
 from agents.memory import Session
 from agents.run_config import DEFAULT_MAX_TURNS
 
-from agents_memory.memory import Memory, When
+from agents_memory.memory import Memory
 from agents_memory.sdk.current import working_in
 from agents_memory.sdk.events import Ended, Events, events_of
 from agents_memory.sdk.parking import turns_left
@@ -20,6 +20,7 @@ from agents_memory.sdk.routing import MemoryOf, memory_for
 from agents_memory.sdk.run_states import RunStateStore
 from agents_memory.sdk.session import DuckDBSession
 from agents_memory.types import ApprovalRequest, ParkedRun
+from agents_memory.view import When
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,10 @@ GRAPH: list[Step] = [
     ("remember", {"content": "Cy maintains ingest", "entities": ("Cy", "ingest"), "relate": [CY], "evidence": "“So”"}),
     ("remember", {"content": "cy maintains ingest.", "entities": ["Cy"]}),
     ("remember", {"content": "Ada likes tea", "kind": Kind.PREFERENCE, "valid_from": date(2026, 1, 1)}),
-    ("remember", {"content": "日本語 😀 \x00", "valid_from": datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=9)))}),
+    (
+        "remember",
+        {"content": "日本語 😀 \x00", "valid_from": datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=9)))},
+    ),
     ("remember", {"content": "Bo has 7 servers", "entities": ["Bo"], "importance": 0.1, "pinned": True}),
     ("remember", {"content": "Bo has 8 servers", "entities": ["Bo"]}),
     ("supersede", {"fact_id": "f1", "content": "Bo maintains ingest", "relate": (["Bo", "maintains", "ingest"],)}),
@@ -154,7 +157,14 @@ QUEUE: list[Step] = [
     ("claim_run", {"run_id": "n1", "owner": OWNER}),
     (
         "repark_run",
-        {"run_id": "n1", "fence": 3, "digest": "d3", **SAVED, "current_agent": "x", "calls": [asking("c7", content="G")]},
+        {
+            "run_id": "n1",
+            "fence": 3,
+            "digest": "d3",
+            **SAVED,
+            "current_agent": "x",
+            "calls": [asking("c7", content="G")],
+        },
     ),
     ("withdraw", {"id": "a4", "by": "eve"}),
     ("claim_run", {"run_id": "n1", "owner": OWNER}),
@@ -218,7 +228,10 @@ def rows_of(memory: Memory) -> Any:
     rows = dump(memory._database)
     del rows["answers"], rows["schema_migrations"], rows["audit"]
     moment = re.compile(r"datetime\.datetime\([\d, ]+\)")
-    plain = {name: [tuple("BYTES" if isinstance(cell, bytes) else cell for cell in row) for row in rows[name]] for name in rows}
+    plain = {
+        name: [tuple("BYTES" if isinstance(cell, bytes) else cell for cell in row) for row in rows[name]]
+        for name in rows
+    }
     return {name: sorted(moment.sub("MOMENT", repr(row)) for row in plain[name]) for name in plain}
 
 
@@ -245,7 +258,9 @@ def test_what_is_no_json_within_a_call_is_refused_as_here(local: Memory, shared:
         memory.call("park_run", run("d1", asking("c1", content="Dee runs billing")))
 
         with pytest.raises(InvalidInput):
-            memory.call("decide", {"request_id": "a1", "decision": "edit", "by": "eve", "arguments": {"content": content}})
+            memory.call(
+                "decide", {"request_id": "a1", "decision": "edit", "by": "eve", "arguments": {"content": content}}
+            )
 
 
 def test_no_step_fails_for_being_done_for_another_process(shared: Memory) -> None:
