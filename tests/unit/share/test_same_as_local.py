@@ -77,6 +77,9 @@ GRAPH: list[Step] = [
     ("provenance", {"fact_id": "f1"}),
     ("about", {"entity": "cyrus", "hops": 2}),
     ("get_entity", {"name": "Cy"}),
+    ("context", {"query": "who maintains ingest?"}),
+    ("search_items", {"query": "ingest"}),
+    ("summarize_session", {"session_id": "conv"}),
     ("recall", {"query": "who maintains ingest?", "kinds": frozenset({Kind.FACT})}),
 ]
 SESSIONS: list[Step] = [
@@ -109,6 +112,7 @@ SESSIONS: list[Step] = [
     ("delete_old_sessions", {"before": date(2000, 1, 1)}),
 ]
 QUEUE: list[Step] = [
+    ("request_approval", {"operation": "remember", "arguments": {"content": "Asked for."}, "by": "ada"}),
     ("try_call", {"operation": "remember", "arguments": {"content": "Dee runs billing", "entities": ["Dee"]}}),
     ("try_call", {"operation": "remember", "arguments": {"content": " "}}),
     (
