@@ -12,6 +12,7 @@ import pytest
 from agents_memory import Memory
 from agents_memory.errors import AgentsMemoryError, InvalidInput
 from agents_memory.operations import CATALOGUE, Risk, operation_named
+from agents_memory.share import wire
 from agents_memory.share.writes import Write, Writer
 from agents_memory.types import Caller, Kind
 from tests.storage import dump
@@ -57,7 +58,10 @@ GRAPH: list[Step] = [
     ("remember", {"content": "Cy maintains ingest", "entities": ("Cy", "ingest"), "relate": [CY], "evidence": "“So”"}),
     ("remember", {"content": "cy maintains ingest.", "entities": ["Cy"]}),
     ("remember", {"content": "Ada likes tea", "kind": Kind.PREFERENCE, "valid_from": date(2026, 1, 1)}),
-    ("remember", {"content": "日本語 😀 \x00", "valid_from": datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=9)))}),
+    (
+        "remember",
+        {"content": "日本語 😀 \x00", "valid_from": datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=9)))},
+    ),
     ("remember", {"content": "Bo has 7 servers", "entities": ["Bo"], "importance": 0.1, "pinned": True}),
     ("remember", {"content": "Bo has 8 servers", "entities": ["Bo"]}),
     ("supersede", {"fact_id": "f1", "content": "Bo maintains ingest", "relate": (["Bo", "maintains", "ingest"],)}),
@@ -154,7 +158,14 @@ QUEUE: list[Step] = [
     ("claim_run", {"run_id": "n1", "owner": OWNER}),
     (
         "repark_run",
-        {"run_id": "n1", "fence": 3, "digest": "d3", **SAVED, "current_agent": "x", "calls": [asking("c7", content="G")]},
+        {
+            "run_id": "n1",
+            "fence": 3,
+            "digest": "d3",
+            **SAVED,
+            "current_agent": "x",
+            "calls": [asking("c7", content="G")],
+        },
     ),
     ("withdraw", {"id": "a4", "by": "eve"}),
     ("claim_run", {"run_id": "n1", "owner": OWNER}),
@@ -218,7 +229,10 @@ def rows_of(memory: Memory) -> Any:
     rows = dump(memory._database)
     del rows["answers"], rows["schema_migrations"], rows["audit"]
     moment = re.compile(r"datetime\.datetime\([\d, ]+\)")
-    plain = {name: [tuple("BYTES" if isinstance(cell, bytes) else cell for cell in row) for row in rows[name]] for name in rows}
+    plain = {
+        name: [tuple("BYTES" if isinstance(cell, bytes) else cell for cell in row) for row in rows[name]]
+        for name in rows
+    }
     return {name: sorted(moment.sub("MOMENT", repr(row)) for row in plain[name]) for name in plain}
 
 
@@ -245,7 +259,9 @@ def test_what_is_no_json_within_a_call_is_refused_as_here(local: Memory, shared:
         memory.call("park_run", run("d1", asking("c1", content="Dee runs billing")))
 
         with pytest.raises(InvalidInput):
-            memory.call("decide", {"request_id": "a1", "decision": "edit", "by": "eve", "arguments": {"content": content}})
+            memory.call(
+                "decide", {"request_id": "a1", "decision": "edit", "by": "eve", "arguments": {"content": content}}
+            )
 
 
 def test_no_step_fails_for_being_done_for_another_process(shared: Memory) -> None:
@@ -298,16 +314,17 @@ def shape(value: Any) -> Any:
 
 def writes(steps: list[Step]) -> list[Write]:
     """The steps that may be members of a group, as the owner gets them."""
-    from agents_memory.share import wire
-
     caller = Caller(namespace=NAMESPACE, writer="ada", session_id="conv")
     return [
         Write(
-            call_id=f"w{number}", caller=caller, operation=name, arguments=json.loads(wire.encoded(wire.arguments_as_data(arguments)))
+            call_id=f"w{number}",
+            caller=caller,
+            operation=name,
+            arguments=json.loads(wire.encoded(wire.arguments_as_data(arguments))),
         )
         for number, (name, arguments) in enumerate(steps)
         if operation_named(name).risk is not Risk.READ and not operation_named(name).stands_alone
-    ]  # fmt: skip
+    ]
 
 
 def result_of(write: Write) -> Any:
@@ -321,7 +338,7 @@ def result_of(write: Write) -> Any:
 def do(held: Memory) -> Iterator[Callable[[list[Write]], None]]:
     """Do a group of writes as the owner does those that wait together."""
     writer = Writer(held._database)
-    yield lambda group: writer._do(group)
+    yield writer._do
     writer.stop()
 
 
@@ -375,8 +392,10 @@ def test_a_call_that_is_made_again_is_answered_and_not_done_again(
     held: Memory, do: Callable[[list[Write]], None]
 ) -> None:
     [first] = writes([("remember", {"content": "Once"})])
-    same = {"call_id": first.call_id, "caller": first.caller, "operation": "remember", "arguments": first.arguments}
-    again, later = Write(again=True, **same), Write(again=True, **same)
+    again, later = (
+        Write(call_id="w0", caller=first.caller, operation="remember", arguments=first.arguments, again=True)
+        for _ in range(2)
+    )
 
     do([first, again])  # the second came while the first waited
     do([later])
