@@ -48,6 +48,9 @@ TAKE_OVER_WAIT_S: Final = 30.0
 MAX_TRIES: Final = 5
 """How many owners in a row a call may lose; a call that ends them should not end many."""
 
+LOOK_EVERY_S: Final = 0.2
+"""How often who wants to hold a file looks whether its owner is still there."""
+
 _log = logging.getLogger("agents_memory")
 _registry = threading.Lock()
 _open: dict[object, Access] = {}
@@ -99,6 +102,27 @@ class Access:
             StoreLocked: Neither was possible in time.
         """
         self._reached(self._wait_s)
+
+    def hold(self, until: threading.Event) -> str | int | None:
+        """Hold the file as soon as nobody else does.
+
+        Args:
+            until: Set it to give up.
+
+        Returns:
+            Where others reach it; None when it was given up.
+
+        Raises:
+            StoreLocked: Another program holds it, or one of ours that shares it with nobody.
+        """
+        while not until.is_set():
+            role = self._reached()
+            if isinstance(role, _Held):
+                return role.address
+            while role.is_there() and not until.wait(LOOK_EVERY_S):
+                pass
+            self._lost(role)
+        return None
 
     def check_share(self, share: Share) -> None:
         """Refuse a further handle whose wish about sharing is not how the file is reached.
@@ -216,6 +240,11 @@ class _Held:
     def is_shared(self) -> bool:
         """Whether other processes reach it here."""
         return self._owner is not None
+
+    @property
+    def address(self) -> str | int | None:
+        """Where they reach it; None when they do not."""
+        return None if self._owner is None else self._owner.place.address
 
     def answer_again(
         self, operation: Operation, caller: Caller, arguments: Mapping[str, Any], call_id: str | None
