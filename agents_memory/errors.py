@@ -160,10 +160,9 @@ class StoreLocked(StorageError):
 
 
 class AnswerLost(StorageError):
-    """The process that holds the file went away during a call, and whether the call was done is not known."""
+    """The process that holds the file went away during a call, and whether it was done is not known; look first."""
 
     code = "answer_lost"
-    retryable = True
 
 
 class OtherRelease(StorageError):

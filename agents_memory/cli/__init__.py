@@ -10,6 +10,7 @@ import typer
 from agents_memory.cli import approvals, reading
 from agents_memory.cli.demo import demo
 from agents_memory.cli.output import reporting_errors
+from agents_memory.cli.serve import serve
 from agents_memory.cli.worker import worker
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.add_typer(approvals.app, name="approvals")
 app.command("demo")(demo)
+app.command("serve")(serve)
 app.command("worker")(worker)
 reading.add_to(app)
 

@@ -17,7 +17,7 @@ from agents_memory.recall.arguments import Summarize
 from agents_memory.recall.centrality import central
 from agents_memory.recall.types import ConversationSummary, KeySentence
 from agents_memory.sessions.items import key_of
-from agents_memory.sessions.live import Key, SessionChanged
+from agents_memory.sessions.live import EveryBranchChanged, Key, SessionChanged
 from agents_memory.store.database import Database
 from agents_memory.store.values import Row
 from agents_memory.text.sentences import sentences
@@ -68,7 +68,7 @@ class Summaries:
 
     def committed(self, changes: Sequence[object]) -> None:
         """Let go of the summaries of sessions that changed."""
-        changed = {change.key[:2] for change in changes if isinstance(change, SessionChanged)}
+        changed = {session for change in changes if (session := _changed(change)) is not None}
         with self._lock:
             self._commits += bool(changed)
             for session in changed:
@@ -106,6 +106,16 @@ def _newest_messages(scope: Scope, key: Key) -> list[Row]:
     return scope.database.rows(
         "newest_messages", **key._asdict(), known_at=known_at, chars=MAX_CHARS, limit=MAX_MESSAGES
     )
+
+
+def _changed(change: object) -> tuple[str, str] | None:
+    """The session that a committed change is about."""
+    match change:
+        case SessionChanged(key=key):
+            return key.namespace, key.session_id
+        case EveryBranchChanged(namespace=namespace, session_id=session_id):
+            return namespace, session_id
+    return None
 
 
 def _sentences(row: Row) -> list[KeySentence]:

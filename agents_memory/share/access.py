@@ -48,8 +48,8 @@ TAKE_OVER_WAIT_S: Final = 30.0
 MAX_TRIES: Final = 5
 """How many owners in a row a call may lose; a call that ends them should not end many."""
 
-LAST_WAIT_S: Final = 5.0
-"""How long a process that ends without closing a memory goes on with the calls of others that are under way."""
+LOOK_EVERY_S: Final = 0.2
+"""How often who wants to hold a file looks whether its owner is still there."""
 
 _log = logging.getLogger("agents_memory")
 _registry = threading.Lock()
@@ -103,6 +103,27 @@ class Access:
         """
         self._reached(self._wait_s)
 
+    def hold(self, until: threading.Event) -> str | int | None:
+        """Hold the file as soon as nobody else does.
+
+        Args:
+            until: Set it to give up.
+
+        Returns:
+            Where others reach it; None when it was given up.
+
+        Raises:
+            StoreLocked: Another program holds it, or one of ours that shares it with nobody.
+        """
+        while not until.is_set():
+            role = self._reached()
+            if isinstance(role, _Held):
+                return role.address
+            while role.is_there() and not until.wait(LOOK_EVERY_S):
+                pass
+            self._lost(role)
+        return None
+
     def check_share(self, share: Share) -> None:
         """Refuse a further handle whose wish about sharing is not how the file is reached.
 
@@ -111,6 +132,8 @@ class Access:
             StoreUnreadable: It was to be shared, and is held alone.
         """
         role = self._reached()
+        if share == "never" and isinstance(role, Remote):
+            raise _not_alone(self.path)
         is_alone = isinstance(role, _Held) and not role.is_shared
         if share == "never" and not is_alone:
             raise StoreLocked(
@@ -186,7 +209,7 @@ class Access:
                 raise self._answer_lost(operation) from error
             raise
 
-    def _reached(self, wait_s: float = TAKE_OVER_WAIT_S) -> _Held | Remote:
+    def _reached(self, wait_s: float | None = None) -> _Held | Remote:
         role = self._role
         if role is not None:
             return role
@@ -194,7 +217,7 @@ class Access:
             if self.is_closed:
                 raise Closed("This memory was closed. Open it again.")
             if self._role is None:
-                self._role = _waiting(wait_s)(_attached, self.path, self._share)
+                self._role = _waiting(TAKE_OVER_WAIT_S if wait_s is None else wait_s)(_attached, self.path, self._share)
             return self._role
 
     def _lost(self, role: Remote) -> None:
@@ -217,6 +240,11 @@ class _Held:
     def is_shared(self) -> bool:
         """Whether other processes reach it here."""
         return self._owner is not None
+
+    @property
+    def address(self) -> str | int | None:
+        """Where they reach it; None when they do not."""
+        return None if self._owner is None else self._owner.place.address
 
     def answer_again(
         self, operation: Operation, caller: Caller, arguments: Mapping[str, Any], call_id: str | None
@@ -243,7 +271,7 @@ class _Held:
     def stop_at_exit(self) -> None:
         """Answer no more, after what is under way."""
         if self._owner is not None:
-            self._owner.stop(wait_s=LAST_WAIT_S)
+            self._owner.stop()
 
     def forget_after_fork(self) -> None:
         """Let go of the sockets in a forked child; lock and database were let go of by the modules that opened them."""
@@ -377,14 +405,18 @@ def _owner_of(database: Database, path: str, share: Share) -> Owner | None:
 
 def _as_caller(path: str, share: Share) -> Remote:
     if share == "never":
-        found = place.read(path)
-        raise StoreLocked(
-            f"{path!r} is open in {'another process' if found is None else found.process}, and share='never' does not "
-            "go through it. Close it there, or open it with share='auto'.",
-            path=path,
-            holder=None if found is None else found.pid,
-        )
+        raise _not_alone(path)
     return Remote(path)
+
+
+def _not_alone(path: str) -> StoreLocked:
+    found = place.read(path)
+    return StoreLocked(
+        f"{path!r} is open in {'another process' if found is None else found.process}, and share='never' does not go "
+        "through it. Close it there, or open it with share='auto'.",
+        path=path,
+        holder=None if found is None else found.pid,
+    )
 
 
 def _result(role: Remote, operation: Operation, answer: Any) -> Any:

@@ -29,6 +29,9 @@ MAX_CALLERS: Final = 256
 FRAME_WAIT_S: Final = 30.0
 """How long a call may stand still once it began, and how long an answer may take to be taken."""
 
+GRACE_S: Final = 10.0
+"""How long a stopped owner lets callers take their answers; then they are cut off, and ask again."""
+
 LOOK_EVERY_S: Final = 3.0
 """How often an owner that nobody calls looks whether it is still found."""
 
@@ -62,29 +65,28 @@ class Owner:
         self._writer = Writer(database)
         self._lock = threading.Lock()
         self._none_left = threading.Condition(self._lock)
-        self._serving = 0
+        self._serving: set[socket.socket] = set()
         self._quiet_first: dict[socket.socket, None] = {}
         self._stopping = threading.Event()
         threading.Thread(target=self._accept, name="agents-memory-owner", daemon=True).start()
 
-    def stop(self, *, wait_s: float | None = None) -> None:
-        """Answer what was called, and nothing more.
-
-        Args:
-            wait_s: How long to wait for that; until it is done when left out.
-        """
+    def stop(self) -> None:
+        """Answer what was called, and nothing more; then nothing of it runs any more."""
         with self._lock:
             self._stopping.set()
             place.remove(self._path, self.place)
             place.stop_listening(self._listener, self.place.address)
-            for connection in self._quiet_first:
-                _take_no_more(connection)
-            if self._none_left.wait_for(lambda: not self._serving, wait_s):
-                self._writer.stop()
+            for connection in self._serving:
+                _end(connection, socket.SHUT_RD)
+            if not self._none_left.wait_for(lambda: not self._serving, GRACE_S):
+                for connection in self._serving:
+                    _end(connection, socket.SHUT_RDWR)
+                self._none_left.wait_for(lambda: not self._serving)
+        self._writer.stop()
 
     def forget_after_fork(self) -> None:
         """Let go of the sockets in a forked child, without a word to those at their other ends."""
-        for inherited in (self._listener, *self._quiet_first):
+        for inherited in (self._listener, *self._serving):
             inherited.close()
 
     def _accept(self) -> None:
@@ -124,9 +126,9 @@ class Owner:
             if len(self._quiet_first) >= MAX_CALLERS:
                 quiet = next(iter(self._quiet_first))
                 del self._quiet_first[quiet]
-                _take_no_more(quiet)
+                _end(quiet, socket.SHUT_RD)
             self._quiet_first[connection] = None
-            self._serving += 1
+            self._serving.add(connection)
         serving = threading.Thread(target=self._serve, args=(connection,), name="agents-memory-caller", daemon=True)
         try:
             serving.start()
@@ -149,7 +151,7 @@ class Owner:
     def _let_go(self, connection: socket.socket) -> None:
         with self._lock:
             self._quiet_first.pop(connection, None)
-            self._serving -= 1
+            self._serving.discard(connection)
             self._none_left.notify_all()
         connection.close()
 
@@ -209,6 +211,7 @@ def _refusal(error: AgentsMemoryError) -> bytes:
     return json.dumps({"error": error.to_dict()}, default=str).encode()
 
 
-def _take_no_more(connection: socket.socket) -> None:
+def _end(connection: socket.socket, how: int) -> None:
+    """Take no more of a caller: what came whole is answered, and who sends more learns that nobody takes it."""
     with suppress(OSError):  # it went away by itself
-        connection.shutdown(socket.SHUT_RD)  # what came whole is answered; who sends more learns that nobody takes it
+        connection.shutdown(how)

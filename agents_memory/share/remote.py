@@ -69,6 +69,14 @@ class Remote:
         self._give_back(connection)
         return answer
 
+    def is_there(self) -> bool:
+        """Whether the owner still takes calls."""
+        try:
+            self._give_back(self._take())
+        except wire.NotSent:
+            return False
+        return True
+
     def close(self) -> None:
         """Let go of the connections that are not in use, and of the others when their calls are answered."""
         with self._lock:

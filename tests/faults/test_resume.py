@@ -67,4 +67,8 @@ def test_a_resume_killed_at_any_statement_is_done_once(tmp_path: Path, scenario:
 
 
 def test_two_processes_that_resume_at_once_do_it_once(tmp_path: Path) -> None:
-    check("plain", outcomes(tmp_path, "plain", "race"), [0, 0])
+    [outcome] = outcomes(tmp_path, "plain", "race")
+
+    assert 0 in outcome["codes"]
+    assert set(outcome["codes"]) <= {0, 5}  # the other found it finished, or was told who has it
+    check("plain", [outcome], outcome["codes"])

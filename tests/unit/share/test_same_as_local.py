@@ -12,6 +12,7 @@ import pytest
 from agents_memory import Memory
 from agents_memory.errors import AgentsMemoryError, InvalidInput
 from agents_memory.operations import CATALOGUE, Risk, operation_named
+from agents_memory.share import wire
 from agents_memory.share.writes import Write, Writer
 from agents_memory.types import Caller, Kind
 from tests.storage import dump
@@ -317,16 +318,17 @@ def shape(value: Any) -> Any:
 
 def writes(steps: list[Step]) -> list[Write]:
     """The steps that may be members of a group, as the owner gets them."""
-    from agents_memory.share import wire
-
     caller = Caller(namespace=NAMESPACE, writer="ada", session_id="conv")
     return [
         Write(
-            call_id=f"w{number}", caller=caller, operation=name, arguments=json.loads(wire.encoded(wire.arguments_as_data(arguments)))
+            call_id=f"w{number}",
+            caller=caller,
+            operation=name,
+            arguments=json.loads(wire.encoded(wire.arguments_as_data(arguments))),
         )
         for number, (name, arguments) in enumerate(steps)
         if operation_named(name).risk is not Risk.READ and not operation_named(name).stands_alone
-    ]  # fmt: skip
+    ]
 
 
 def result_of(write: Write) -> Any:
@@ -340,7 +342,7 @@ def result_of(write: Write) -> Any:
 def do(held: Memory) -> Iterator[Callable[[list[Write]], None]]:
     """Do a group of writes as the owner does those that wait together."""
     writer = Writer(held._database)
-    yield lambda group: writer._do(group)
+    yield writer._do
     writer.stop()
 
 
@@ -394,8 +396,10 @@ def test_a_call_that_is_made_again_is_answered_and_not_done_again(
     held: Memory, do: Callable[[list[Write]], None]
 ) -> None:
     [first] = writes([("remember", {"content": "Once"})])
-    same = {"call_id": first.call_id, "caller": first.caller, "operation": "remember", "arguments": first.arguments}
-    again, later = Write(again=True, **same), Write(again=True, **same)
+    again, later = (
+        Write(call_id="w0", caller=first.caller, operation="remember", arguments=first.arguments, again=True)
+        for _ in range(2)
+    )
 
     do([first, again])  # the second came while the first waited
     do([later])
