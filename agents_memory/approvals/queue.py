@@ -125,15 +125,23 @@ def decide(verbs: Verbs, scope: Scope, arguments: Decide) -> ApprovalRequest:
     final = _final_arguments(verbs, row, arguments)
     seen = _preview_now(verbs, scope, row)
     planned = seen if final is None else _preview_now(verbs, scope, {**row, "final_arguments": final})
+    try:
+        _check_works(arguments, planned)
+        _check_seen(row, arguments, seen)
+    except (InvalidTransition, StaleRequest):
+        check_open(scope, one_request(scope, arguments.request_id))  # what changed memory may be that it was approved
+        raise
+    with scope.database.transaction() as tx:
+        _settle(verbs, scope, tx, row, arguments, final, planned)
+    return requests_from(scope, [one_request(scope, arguments.request_id)])[0]
+
+
+def _check_works(arguments: Decide, planned: Preview) -> None:
     if arguments.decision is not Choice.REJECT and planned.problem is not None:
         raise InvalidTransition(
             f"{arguments.request_id} cannot work: {planned.problem} Edit or reject it.",
             request_id=arguments.request_id,
         )
-    _check_seen(row, arguments, seen)
-    with scope.database.transaction() as tx:
-        _settle(verbs, scope, tx, row, arguments, final, planned)
-    return requests_from(scope, [one_request(scope, arguments.request_id)])[0]
 
 
 def _check_seen(row: Row, arguments: Decide, seen: Preview) -> None:
