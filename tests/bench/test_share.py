@@ -1,4 +1,4 @@
-"""What going through another process costs, how many writes a second several processes make, and what a take-over takes.
+"""What going through another process costs, how many writes several make in a second, and what a take-over takes.
 
     make bench
 

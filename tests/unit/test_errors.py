@@ -35,7 +35,7 @@ def test_an_error_is_json_able(error: type[AgentsMemoryError]) -> None:
 
 
 def test_only_what_may_go_better_next_time_is_retryable() -> None:
-    assert {error.code for error in ERRORS if error.retryable} == {"answer_lost", "store_locked", "write_conflict"}
+    assert {error.code for error in ERRORS if error.retryable} == {"store_locked", "write_conflict"}
 
 
 @pytest.mark.parametrize("error", ERRORS)
