@@ -14,7 +14,7 @@ MAX_CONTENT_CHARS: Final = 50_000_000
 MAX_NAME_CHARS: Final = 512
 
 OPEN_WAIT_S: Final = 10.0
-"""How long opening waits for another process to let go of the file; a resume or a CLI command takes a second or two."""
+"""How long opening waits while a file can be neither held nor reached; another process opens it in a second or two."""
 
 DUCKDB_CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoinstall_known_extensions": False,

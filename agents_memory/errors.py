@@ -160,7 +160,7 @@ class StoreLocked(StorageError):
 
 
 class AnswerLost(StorageError):
-    """The process that holds the file went away during a call, and whether it was done is not known; look first."""
+    """The process that holds the file went away in a call; look whether it was done before you call again."""
 
     code = "answer_lost"
 

@@ -1,7 +1,7 @@
 """`agents-memory worker`: resume what is decided, with the agents of an app. The only command that imports the SDK.
 
-DuckDB lets one process hold a file, so each pass opens it and lets it go again: in between a reviewer can look and
-decide. A signal ends the worker after the run under way.
+Each pass opens the file and lets it go again, so that an idle worker never holds it for others. A signal ends the worker
+after the run under way.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Worker:
         registry: The agents.
         key: The key that signs states.
         on_parked: As for `RunStateStore`.
-        wait_s: How long a pass waits while another process holds the file.
+        wait_s: How long a pass waits while another process holds the file and shares it with nobody.
         say: Prints a line.
         stop: Set it, and the worker ends after the run under way.
     """
@@ -100,7 +100,7 @@ class Worker:
         return await self.one_pass()
 
     async def until_stopped(self, every_s: float) -> bool:
-        """Pass after pass until `stop` is set; a file that another process holds is tried again at the next one."""
+        """Pass after pass until `stop` is set; a file that cannot be reached is tried again at the next one."""
         self._stop_on_signals()
         while not self.stop.is_set():
             try:

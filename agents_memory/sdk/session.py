@@ -99,7 +99,7 @@ class DuckDBSession:
         Raises:
             InvalidInput: An id, the namespace, `while_parked` or `limit_turns` cannot be used, or a namespace was given
                 with a callable, which names it.
-            StoreLocked: Another process holds the file.
+            StoreLocked: Another process holds the file, and it cannot be gone through.
         """
         self.session_id = check_session_id(session_id)
         self._while_parked = check_while_parked(while_parked)
