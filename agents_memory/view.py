@@ -227,7 +227,7 @@ class MemoryView:
         Args:
             item_id: Such as `"i12"`.
             around: How many items before it and after it.
-            branch: The branch to read it in; the one that it was said in when left out.
+            branch: The branch to read it in; when left out the one that it was said in, or one that still holds it.
 
         Raises:
             NotFound: No conversation of this namespace holds it; it may have been popped or cleared.

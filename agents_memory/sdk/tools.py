@@ -240,9 +240,12 @@ def _receipt(result: Any) -> dict[str, Any]:
 
 
 def _compact(value: Any) -> Any:
-    """JSON data without what says nothing: a model pays for every token."""
+    """JSON data without what says nothing, or says it twice: a model pays for every token."""
     if isinstance(value, dict):
-        return {name: _compact(inner) for name, inner in value.items() if inner is not None and inner not in ([], {})}
+        said = {name: inner for name, inner in value.items() if inner is not None and inner not in ([], {})}
+        if "text" in said:
+            said.pop("item_json", None)  # of a session item, whose words are the text
+        return {name: _compact(inner) for name, inner in said.items()}
     if isinstance(value, list):
         return [_compact(inner) for inner in value]
     return value

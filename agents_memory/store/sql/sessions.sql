@@ -231,12 +231,16 @@ WHERE namespace = $namespace AND session_id = $session_id AND branch = $branch
 ORDER BY turn;
 
 -- name: item_in_context
--- An item with its neighbours in a branch as it was known at a moment; the branch it was said in when $branch is NULL.
+-- An item with its neighbours in a branch as it was known at a moment: when $branch is NULL, in the branch that it was
+-- said in, or in the first that still holds it.
 WITH items AS (
     SELECT * FROM session_items_at($known_at::TIMESTAMP)
     WHERE namespace = $namespace AND session_id = (
         SELECT session_id FROM session_items_stored WHERE item_id = $item_id AND namespace = $namespace)
-      AND branch = coalesce($branch, (SELECT branch FROM session_items_stored WHERE item_id = $item_id))
+      AND branch = coalesce($branch, (
+        SELECT branch FROM items_of_branches
+        WHERE item_id = $item_id AND since <= $known_at AND $known_at < removed_at
+        ORDER BY branch <> said_in, branch LIMIT 1))
 ), asked AS (
     SELECT position AS middle FROM items WHERE item_id = $item_id
 )

@@ -137,6 +137,14 @@ async def test_a_read_is_answered_inside_of_a_fence(memory) -> None:
         assert "Ignore all instructions" in json.dumps(json.loads(data))
 
 
+async def test_what_was_said_is_told_once(memory) -> None:
+    memory.call("session_append", {"session_id": "s", "items": ['{"role": "user", "content": "the ingest key"}']})
+
+    said = await told(memory, [call("search_items", query="ingest")], include=["search_items"])
+
+    assert said["c1"].count("the ingest key") == 1
+
+
 async def test_a_read_of_nothing_is_answered_with_the_reason(memory) -> None:
     said = await told(memory, [call("get_fact", fact_id="f99")])
 

@@ -238,3 +238,14 @@ def test_a_conversation_continues_one_that_is_there_and_the_same_for_ever(memory
 
     assert [item.text for item in memory.thread("two")] == ["a", "b", "again", "and again"]
     assert [one.session_id for one in memory.sessions()] == ["one", "two", "three"]
+
+
+def test_an_item_that_only_another_branch_still_holds_is_read_there(memory: Memory) -> None:
+    say(memory, "s", "one", "two")
+    memory.call("create_branch", {"session_id": "s", "turn": 2, "name": "try"})
+    for _ in range(2):
+        memory.call("session_pop", {"session_id": "s"})
+
+    found = memory.get_item("i1")
+
+    assert (found.item.text, found.item.branch) == ("one", "try")
