@@ -142,6 +142,7 @@ def _perform_reviewed(scope: Scope, tx: Transaction, verb: Verb, call: _Call, re
             request_id=request_id,
             status=request["status"],
         )
+    _check_unchanged(tx, request)
     used = dated(verb, json.loads(request["final_arguments"] or request["arguments"]), request["requested_at"])
     result = verb.handler(_writer(scope, call, request["item_id"], request["request_id"]), checked(verb, used))
     _check_seen(request, result)
@@ -211,15 +212,30 @@ def _adopted(tx: Transaction, call: _Call) -> Row | None:
     )
 
 
+def _check_unchanged(tx: Transaction, request: Row) -> None:
+    """Refuse to end or correct a fact that somebody changed after it was approved; the run's own writes are no news."""
+    seen = preview.touched(preview.from_json(request["preview"], request["preview_digest"]).changes)
+    fact_ids = [to_number(IdKind.FACT, one) for _, one, _ in seen if one is not None and one[0] == IdKind.FACT.value]
+    approvals = tx.rows("decisions_of", request_ids=[request["request_id"]]) if fact_ids else []
+    if approvals and tx.rows(
+        "facts_changed_since", fact_ids=fact_ids, since=approvals[-1]["decided_at"], run_id=request["run_id"]
+    ):
+        raise _changed_since(request)
+
+
 def _check_seen(request: Row, result: object) -> None:
     seen = preview.touched(preview.from_json(request["preview"], request["preview_digest"]).changes)
     if preview.touched(preview.changes_of(result)) != seen:
-        request_id = to_text(IdKind.REQUEST, request["request_id"])
-        raise StaleRequest(
-            f"Memory changed since {request_id} was approved: it would now end other facts than its reviewer saw. "
-            "Nothing was written; read memory again and make the call anew if it is still right.",
-            request_id=request_id,
-        )
+        raise _changed_since(request)
+
+
+def _changed_since(request: Row) -> StaleRequest:
+    request_id = to_text(IdKind.REQUEST, request["request_id"])
+    return StaleRequest(
+        f"Memory changed since {request_id} was approved: it would now end other facts than its reviewer saw. "
+        "Nothing was written; read memory again and make the call anew if it is still right.",
+        request_id=request_id,
+    )
 
 
 def _record(scope: Scope, tx: Transaction, call: _Call, key: str, request_id: int | None, result: Any) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents import RunContextWrapper, RunResult, RunResultStreaming, RunState
+from agents import ModelBehaviorError, RunContextWrapper, RunResult, RunResultStreaming, RunState
 from agents.items import ToolApprovalItem
 from agents.memory import Session
 
 from agents_memory.config import ROOT
-from agents_memory.errors import CannotPark
+from agents_memory.errors import CannotPark, InvalidInput
 from agents_memory.memory import Memory
 from agents_memory.sdk.session import DuckDBSession
 from agents_memory.sdk.states import tool_of
@@ -21,7 +21,10 @@ def stopped(result: RunResult | RunResultStreaming) -> tuple[RunState[Any], list
 
     Raises:
         CannotPark: The run did not stop for a person, or its stream was not read to the end.
+        InvalidInput: It is no result of a run.
     """
+    if not isinstance(result, RunResult | RunResultStreaming):
+        raise InvalidInput(f"What Runner.run returned can be parked, not {type(result).__name__}.")
     if isinstance(result, RunResultStreaming) and not result.is_complete:
         raise CannotPark("The stream was not read to the end. Read every event of stream_events(), then park.")
     if not result.interruptions:
@@ -80,11 +83,14 @@ def home_of(session: Session | None, memory: Memory, wrapper: RunContextWrapper[
 
 
 def _is_undecided(result: RunResult | RunResultStreaming, item: ToolApprovalItem) -> bool:
-    status = result.context_wrapper.get_approval_status(
-        item.tool_name or "",
-        item.call_id or "",
-        tool_namespace=item.tool_namespace,
-        existing_pending=item,
-        tool_lookup_key=item.tool_lookup_key,
-    )
+    try:
+        status = result.context_wrapper.get_approval_status(
+            item.tool_name or "",
+            item.call_id or "",
+            tool_namespace=item.tool_namespace,
+            existing_pending=item,
+            tool_lookup_key=item.tool_lookup_key,
+        )
+    except ModelBehaviorError:  # a nested agent's call, whose id is that of another call of the outer run
+        return True
     return status is None

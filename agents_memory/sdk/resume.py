@@ -199,6 +199,10 @@ class _Attempt:
             state = await RunState.from_string(agent, text, context_override=self.asked.context)
         except AgentsException as error:
             raise CannotResume(f"{run.id} does not fit the agent {agent.name!r}: {error}", run_id=run.id) from error
+        except Exception as error:  # the SDK lets out whatever a state that it did not write makes it stumble over
+            raise CannotResume(
+                f"The SDK cannot read the state of {run.id} ({type(error).__name__}).", run_id=run.id
+            ) from error
         items = state.get_interruptions()
         _check_tools(self.claim, items)
         _apply(self.claim, state, items)
@@ -220,6 +224,13 @@ class _Attempt:
             )
         if isinstance(given, DuckDBSession) and self.claim.session_is_ours:
             return given.kept_in(self.store.memory.at_namespace(run.namespace), branch=run.branch)
+        if self.claim.session_is_ours and given is not None:
+            raise CannotResume(
+                f"{run.id} belongs to a conversation of this memory, and {type(given).__name__} is another of the same "
+                "id. Pass the DuckDBSession, or none.",
+                run_id=run.id,
+                session_id=run.session_id,
+            )
         if given is not None or run.session_id is None:
             return given
         if not self.claim.session_is_ours:

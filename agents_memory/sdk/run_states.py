@@ -19,6 +19,7 @@ from agents.memory import Session
 from agents_memory import _ids
 from agents_memory._threads import in_thread
 from agents_memory.approvals.calls import given
+from agents_memory.errors import InvalidInput
 from agents_memory.memory import Memory
 from agents_memory.sdk.events import Ended, Events
 from agents_memory.sdk.parking import call_of, home_of, stopped, tool_name, turns_left, waiting_in
@@ -61,9 +62,14 @@ class RunStateStore:
                 that stopped again; for telling reviewers. It is told ids and names, and `pending` stays the truth: a
                 process that dies in between has not called it, and parking the same result again calls it again. What
                 it raises is logged by its type, and the run stays parked.
+
+        Raises:
+            InvalidInput: `memory` is none, or `key` is no secret.
         """
+        if not isinstance(memory, Memory):
+            raise InvalidInput(f"A store needs a Memory, not {type(memory).__name__}.")
         self.memory = memory
-        self.key = key
+        self.key = _checked_key(key)
         self._rules = {"approvals": approvals, "not_by_requester": not_by_requester}
         self._on_parked = on_parked
 
@@ -371,3 +377,9 @@ class RunStateStore:
                 await told
         except Exception as error:  # noqa: BLE001 - the run is parked, whatever the app makes of it
             _log.error("on_parked failed for %s (%s); the run is parked", run.id, type(error).__name__)
+
+
+def _checked_key(key: object) -> bytes | None:
+    if key is None or (isinstance(key, bytes) and key):
+        return key
+    raise InvalidInput("key is a secret of at least one byte, or None; an empty one protects nothing.")

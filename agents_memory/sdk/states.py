@@ -81,7 +81,10 @@ def opened(claim: Claim, *, key: bytes | None, binding: str) -> str:
             run_id=claim.run.id,
             schema_version=claim.schema_version,
         )
-    return zlib.decompress(compressed).decode("ascii")
+    try:
+        return zlib.decompress(compressed).decode("ascii")
+    except (zlib.error, UnicodeDecodeError):
+        raise CannotResume(f"The state of {claim.run.id} is no saved state.", run_id=claim.run.id) from None
 
 
 def tools_of(items: Iterable[ToolApprovalItem]) -> dict[str, str | None]:

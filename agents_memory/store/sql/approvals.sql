@@ -267,3 +267,11 @@ UPDATE effects SET fence = $fence WHERE effect_key = $effect_key;
 -- A saved state knows the outputs of these calls; all of the run's when none is named.
 UPDATE effects SET settled = true
 WHERE run_id = $run_id AND NOT settled AND ($call_ids::VARCHAR[] IS NULL OR list_contains($call_ids::VARCHAR[], call_id));
+
+-- name: facts_changed_since
+-- Which of some facts got a version, or lost their last one, after a moment, but for what a run did itself.
+SELECT DISTINCT fact_id FROM fact_versions
+WHERE list_contains($fact_ids::BIGINT[], fact_id)
+  AND ((tx_from > $since AND run_id IS DISTINCT FROM $run_id) OR (tx_to > $since AND tx_to < forever()
+       AND NOT EXISTS (SELECT 1 FROM fact_versions n WHERE n.fact_id = fact_versions.fact_id
+                       AND n.tx_from = fact_versions.tx_to)));

@@ -7,8 +7,8 @@ import zlib
 from typing import Any
 
 import pytest
-from agents import RunHooks, function_tool
-from agents.testing import ModelStep
+from agents import Agent, RunHooks, Runner, SQLiteSession, function_tool
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from pydantic import BaseModel
 
 from agents_memory import Memory
@@ -18,7 +18,7 @@ from agents_memory.sdk.run_states import RunStateStore
 from agents_memory.sdk.session import DuckDBSession
 from agents_memory.sdk.tools import memory_tools
 from tests.storage import dump
-from tests.unit.sdk.conftest import NAMESPACE, agent, call, conversation, facts, outputs, run
+from tests.unit.sdk.conftest import NAMESPACE, QUIET, agent, call, conversation, facts, outputs, run
 
 STEP = [call("remember", content="Cy owns ingest")]
 WHOLE = ["user", "function_call:c1", "function_call_output:c1", "assistant"]
@@ -504,3 +504,68 @@ async def test_the_apps_own_hooks_are_called(memory, session, store) -> None:
     await store.resume(waiting.id, agent(memory, "done"), hooks=Watching())
 
     assert called == ["start remember", "end remember", "llm", "said done"]
+
+
+# -- what changed, or is no longer what it was ------------------------------------------------------------------------
+
+
+async def test_an_approved_change_of_a_fact_that_somebody_changed_since_is_not_made(memory, session, store) -> None:
+    memory.remember("Bo maintains ingest.")
+    step = [call("supersede", fact_id="f1", content="Cy maintains ingest.")]
+    waiting = await parked(memory, step, session=session)
+    memory.supersede("f1", "Dan maintains ingest.")
+
+    done = await store.resume(waiting.id, agent(memory, "done"))
+
+    assert "stale_request" in json.dumps(told(done))
+    assert [fact.content for fact in memory.facts()] == ["Dan maintains ingest."]
+
+
+async def test_a_nested_agents_call_may_have_the_id_of_the_call_it_is_nested_in(memory, session, store) -> None:
+    inner = agent(memory, STEP, "inner done", name="researcher")
+    tool = inner.as_tool("research", "Finds things out.")
+    outer = Agent(
+        name="planner",
+        model=ScriptedModel([[function_call("research", {"input": "x"}, call_id="c1")], [assistant_message("done")]]),
+        tools=[tool],
+    )
+    result = await Runner.run(outer, "hello", session=session, run_config=QUIET)
+
+    waiting = await store.park(result, session=session)
+    await store.decide("a1", "approve", by="eve")
+    done = await store.resume(waiting.id, outer)
+
+    assert (done.run.status, facts(memory)) == ("finished", ["Cy owns ingest"])
+
+
+async def test_another_session_of_the_same_id_is_refused(memory, session, store) -> None:
+    waiting = await parked(memory, session=session)
+
+    with pytest.raises(CannotResume, match="another of the same id"):
+        await store.resume(waiting.id, agent(memory), session=SQLiteSession(session.session_id))
+
+    assert (await store.get(waiting.id)).status == "ready"
+    assert await conversation(session) == ["user", "function_call:c1"]
+
+
+@pytest.mark.parametrize("state", [b"no zip", zlib.compress(b"\xff"), zlib.compress(b"{}"), zlib.compress(b"[1]")])
+async def test_a_state_that_is_none_cannot_be_resumed_and_fails_nothing(memory, session, store, state) -> None:
+    waiting = await parked(memory, session=session)
+    digest = hashlib.sha256(state).hexdigest()
+    memory._database._cursor().execute("UPDATE run_states SET state = ?, digest = ?", [state, digest])
+
+    with pytest.raises(CannotResume):
+        await store.resume(waiting.id, agent(memory))
+
+    assert (await store.get(waiting.id)).status == "ready"
+
+
+@pytest.mark.parametrize("key", [b"", "secret", 7])
+def test_what_is_no_secret_is_refused_as_a_key(memory, key) -> None:
+    with pytest.raises(InvalidInput, match="secret"):
+        RunStateStore(memory, key=key)
+
+
+def test_a_store_needs_a_memory() -> None:
+    with pytest.raises(InvalidInput, match="Memory"):
+        RunStateStore(None)  # type: ignore[arg-type]
