@@ -34,7 +34,8 @@ from agents_memory.sessions.types import (
     SessionUsage,
     WrittenFact,
 )
-from agents_memory.share.access import Access, Share, open_access, release_access
+from agents_memory.share.access import Access, open_access, release_access
+from agents_memory.share.held import Share
 from agents_memory.store.database import Database
 from agents_memory.types import (
     MAIN,

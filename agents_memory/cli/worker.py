@@ -1,7 +1,7 @@
 """`agents-memory worker`: resume what is decided, with the agents of an app. The only command that imports the SDK.
 
-Each pass opens the file and lets it go again, so that an idle worker never holds it for others. A signal ends the worker
-after the run under way.
+Each pass opens the file and lets it go again, so that an idle worker never holds it for others. A signal ends the
+worker after the run under way.
 """
 
 from __future__ import annotations
