@@ -21,7 +21,8 @@ from agents_memory.graph.scope import check_namespace
 from agents_memory.sessions.types import (
     DeletedSessions,
 )
-from agents_memory.share.access import Access, Share, open_access, release_access
+from agents_memory.share.access import Access, open_access, release_access
+from agents_memory.share.held import Share
 from agents_memory.types import (
     ApprovalRequest,
     Caller,

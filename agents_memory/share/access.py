@@ -7,21 +7,17 @@ safe: it reads, doing it twice does nothing more, or it is known by an id that t
 from __future__ import annotations
 
 import atexit
-import logging
 import os
-import socket
 import threading
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from typing import Any, Final, Literal
+from typing import Any, Final
 from weakref import WeakSet
 
 from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from agents_memory import operations
-from agents_memory._version import __version__
 from agents_memory.errors import (
     AgentsMemoryError,
     AnswerLost,
@@ -33,14 +29,12 @@ from agents_memory.errors import (
 )
 from agents_memory.operations import Operation, Risk
 from agents_memory.share import place, wire
+from agents_memory.share.held import Held, Share, held
 from agents_memory.share.lock import OwnerLock
-from agents_memory.share.owner import Owner
 from agents_memory.share.remote import Remote
 from agents_memory.store.database import Database
 from agents_memory.store.files import MEMORY, checked_path, checked_wait, identity_of, open_database, release
 from agents_memory.types import Caller
-
-Share = Literal["auto", "never", "require"]
 
 TAKE_OVER_WAIT_S: Final = 30.0
 """How long a call waits for somebody to hold the file again; opening replays what was not checkpointed."""
@@ -51,7 +45,6 @@ MAX_TRIES: Final = 5
 LOOK_EVERY_S: Final = 0.2
 """How often who wants to hold a file looks whether its owner is still there."""
 
-_log = logging.getLogger("agents_memory")
 _registry = threading.Lock()
 _open: dict[object, Access] = {}
 _turns: dict[str, threading.Lock] = {}
@@ -66,7 +59,7 @@ class Access:
         self._share = share
         self._wait_s = wait_s
         self._switching = threading.Lock()
-        self._role: _Held | Remote | None = None
+        self._role: Held | Remote | None = None
         self.handles = 0
         self.is_closed = False
         _all.add(self)
@@ -78,7 +71,7 @@ class Access:
         Raises:
             Closed: It does not.
         """
-        if not isinstance(self._role, _Held):
+        if not isinstance(self._role, Held):
             raise Closed(f"{self.path!r} is not held by this process.")
         return self._role.database
 
@@ -90,7 +83,7 @@ class Access:
             AgentsMemoryError: Whatever the operation says.
         """
         role = self._reached()
-        if isinstance(role, _Held):
+        if isinstance(role, Held):
             return operations.call(role.database, caller, name, arguments)
         operation, _ = operations.checked(caller, name, arguments)  # refused here as it would be there
         return self._ask(role, operation, caller, arguments)
@@ -117,7 +110,7 @@ class Access:
         """
         while not until.is_set():
             role = self._reached()
-            if isinstance(role, _Held):
+            if isinstance(role, Held):
                 return role.address
             while role.is_there() and not until.wait(LOOK_EVERY_S):
                 pass
@@ -134,7 +127,7 @@ class Access:
         role = self._reached()
         if share == "never" and isinstance(role, Remote):
             raise _not_alone(self.path)
-        is_alone = isinstance(role, _Held) and not role.is_shared
+        is_alone = isinstance(role, Held) and not role.is_shared
         if share == "never" and not is_alone:
             raise StoreLocked(
                 f"{self.path!r} is open in this process already, and shared. Close it first, or open it with "
@@ -164,7 +157,7 @@ class Access:
 
     def stop_at_exit(self) -> None:
         """Answer the calls of others that are under way in a process that ends; its threads would end in the midst."""
-        if isinstance(self._role, _Held):
+        if isinstance(self._role, Held):
             self._role.stop_at_exit()
 
     def _ask(self, role: Remote, operation: Operation, caller: Caller, arguments: Mapping[str, Any]) -> Any:
@@ -188,7 +181,7 @@ class Access:
                     raise self._answer_lost(operation) from error
                 call["again"] = True
             found = self._reached_again(operation, may_be_done=call["again"] and not is_read)
-            if isinstance(found, _Held):
+            if isinstance(found, Held):
                 return found.answer_again(operation, caller, arguments, call_id)
             role = found
         raise self._answer_lost(operation)
@@ -201,7 +194,7 @@ class Access:
             operation=operation.name,
         )
 
-    def _reached_again(self, operation: Operation, *, may_be_done: bool) -> _Held | Remote:
+    def _reached_again(self, operation: Operation, *, may_be_done: bool) -> Held | Remote:
         try:
             return self._reached()
         except AgentsMemoryError as error:
@@ -209,7 +202,7 @@ class Access:
                 raise self._answer_lost(operation) from error
             raise
 
-    def _reached(self, wait_s: float | None = None) -> _Held | Remote:
+    def _reached(self, wait_s: float | None = None) -> Held | Remote:
         role = self._role
         if role is not None:
             return role
@@ -225,58 +218,6 @@ class Access:
             if self._role is role:
                 self._role = None
         role.close()
-
-
-class _Held:
-    """A file that this process holds."""
-
-    def __init__(self, lock: OwnerLock, database: Database, owner: Owner | None, path: str) -> None:
-        self.database = database
-        self._lock = lock
-        self._owner = owner
-        self._path = path
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether other processes reach it here."""
-        return self._owner is not None
-
-    @property
-    def address(self) -> str | int | None:
-        """Where they reach it; None when they do not."""
-        return None if self._owner is None else self._owner.place.address
-
-    def answer_again(
-        self, operation: Operation, caller: Caller, arguments: Mapping[str, Any], call_id: str | None
-    ) -> Any:
-        """The answer that an owner before this one stored, or else the call done now."""
-        found = None if call_id is None else self.database.one_or_none("answer_of", call_id=call_id)
-        if found is not None:
-            return operation.load(wire.decoded(found["answer"].encode()))
-        return operations.call(self.database, caller, operation.name, arguments)
-
-    def close(self) -> None:
-        """Answer no more, let go of the file, then of the right to it; whatever comes between."""
-        try:
-            if self._owner is not None:
-                self._owner.stop()
-            else:
-                place.remove_stale(self._path)
-        finally:
-            try:
-                release(self.database)
-            finally:
-                self._lock.release()
-
-    def stop_at_exit(self) -> None:
-        """Answer no more, after what is under way."""
-        if self._owner is not None:
-            self._owner.stop()
-
-    def forget_after_fork(self) -> None:
-        """Let go of the sockets in a forked child; lock and database were let go of by the modules that opened them."""
-        if self._owner is not None:
-            self._owner.forget_after_fork()
 
 
 def open_access(path: str | os.PathLike[str], *, share: Share, wait_s: float) -> Access:
@@ -360,12 +301,12 @@ def _waiting(wait_s: float) -> Callable[..., Any]:
     )
 
 
-def _attached(path: str, share: Share) -> _Held | Remote:
+def _attached(path: str, share: Share) -> Held | Remote:
     lock = OwnerLock.take(path)
     if lock is None:
         return _as_caller(path, share)
     try:
-        return _as_owner(lock, path, share)
+        return held(lock, path, share)
     except StoreLocked as error:
         lock.release()
         owner = place.read(path)
@@ -375,32 +316,6 @@ def _attached(path: str, share: Share) -> _Held | Remote:
     except BaseException:
         lock.release()
         raise
-
-
-def _as_owner(lock: OwnerLock, path: str, share: Share) -> _Held:
-    database = open_database(path, wait_s=0)
-    try:
-        place.remove_stale(path)
-        return _Held(lock, database, _owner_of(database, path, share), path)
-    except BaseException:
-        release(database)
-        raise
-
-
-def _owner_of(database: Database, path: str, share: Share) -> Owner | None:
-    """Who answers the other processes; None, and a word to them, when the file is not shared."""
-    try:
-        if share != "never":
-            return Owner(database, path)
-    except OSError as error:
-        problem = f"{path!r} cannot be shared with other processes: no socket can be made, or no note be left beside it"
-        if share == "require":
-            raise StoreUnreadable(f"{problem} ({error}).", path=path) from error
-        _log.warning("%s (%s); it is held alone", problem, type(error).__name__)
-    with suppress(OSError):
-        alone = place.Place(pid=os.getpid(), host=socket.gethostname(), release=__version__, address=None, secret="")
-        place.write(path, alone)
-    return None
 
 
 def _as_caller(path: str, share: Share) -> Remote:

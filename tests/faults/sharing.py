@@ -18,7 +18,7 @@ from typing import Any
 
 from agents_memory import Memory
 from agents_memory.share import place
-from agents_memory.share.access import _Held
+from agents_memory.share.held import Held
 
 
 class Told(Exception):
@@ -43,7 +43,7 @@ class Client:
                 if number >= rounds and self._enough.exists():
                     break
                 self.do(memory, number)
-                if isinstance(memory._access._role, _Held):
+                if isinstance(memory._access._role, Held):
                     self.say("hold", self.name, str(time.monotonic()))
 
     def do(self, memory: Memory, number: int) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from agents_memory import Memory
-from agents_memory.errors import StoreLocked
+from agents_memory.errors import AnswerLost, StoreLocked
+from agents_memory.share import remote
 from tests.storage import ROOT, broken_links, dump, line_from, run_python, start_python
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -187,7 +188,8 @@ def test_an_owner_that_ends_without_closing_leaves_no_note_and_answers_first(tmp
 FORKS = """
 import os, sys
 from agents_memory import Memory
-from agents_memory.errors import StoreLocked
+from agents_memory.errors import AnswerLost, StoreLocked
+from agents_memory.share import remote
 from agents_memory.share import access
 access.TAKE_OVER_WAIT_S = 0.5
 memory = Memory.open(sys.argv[1])
@@ -251,3 +253,29 @@ def test_a_fork_of_a_caller_does_not_share_its_connection(tmp_path: Path) -> Non
             "After the child",
         ]
         assert len(memory.facts()) == 4
+
+
+def test_an_owner_that_stands_still_is_named_and_goes_on_where_it_stood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "team.duckdb"
+    monkeypatch.setattr(remote, "HELLO_WAIT_S", 0.1)
+    monkeypatch.setattr(remote, "CALL_WAIT_S", 0.1)
+    with start_python(SERVE, path) as owner:
+        assert line_from(owner) == "holding"
+        owner.send_signal(signal.SIGSTOP)
+        with pytest.raises(StoreLocked, match=f"process {owner.pid}, which did not let this one in"):
+            Memory.open(path, wait_s=0)
+        owner.send_signal(signal.SIGCONT)
+
+        monkeypatch.setattr(remote, "HELLO_WAIT_S", 20)
+        with Memory.open(path) as memory:
+            owner.send_signal(signal.SIGSTOP)
+            with pytest.raises(AnswerLost, match="Look whether it was done"):
+                memory.remember("Taken, and not answered")
+            owner.send_signal(signal.SIGCONT)
+
+            monkeypatch.setattr(remote, "CALL_WAIT_S", 20)
+            assert [fact.content for fact in memory.facts()] in ([], ["Taken, and not answered"])
+            assert memory.remember("It goes on").status == "created"
+        owner.communicate("\n", timeout=60)
