@@ -13,7 +13,7 @@ from typing import Final
 
 from agents_memory._ids import IdKind, to_text
 from agents_memory.approvals import asking, preview
-from agents_memory.approvals.arguments import Acknowledge, Decide, OneRequest
+from agents_memory.approvals.arguments import Acknowledge, Decide, ListPending, OneRequest
 from agents_memory.approvals.calls import Verbs, checked, checked_whole, read, readable
 from agents_memory.approvals.moves import before_request
 from agents_memory.approvals.rows import (
@@ -38,10 +38,11 @@ OURSELVES: Final = "agents_memory"
 """Who decides when nobody had to be asked."""
 
 
-def pending(scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:
+def pending(scope: Scope, arguments: ListPending) -> tuple[ApprovalRequest, ...]:
     """The requests that wait, oldest first."""
     expire_due(scope)
-    return requests_from(scope, find_requests(scope, status=RequestStatus.PENDING))
+    rows = find_requests(scope, status=RequestStatus.PENDING, descendants=arguments.descendants)
+    return requests_from(scope, rows)
 
 
 def check_pending(verbs: Verbs, scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:

@@ -113,9 +113,13 @@ class RunStateStore:
         await self._tell(run, result, items)
         return run
 
-    async def pending(self) -> tuple[ApprovalRequest, ...]:
-        """The requests that wait, oldest first."""
-        return cast("tuple[ApprovalRequest, ...]", await self.call("pending"))
+    async def pending(self, *, descendants: bool = True) -> tuple[ApprovalRequest, ...]:
+        """The requests that wait, oldest first.
+
+        Args:
+            descendants: Whether those of the namespaces below count, too, or only the memory's own.
+        """
+        return cast("tuple[ApprovalRequest, ...]", await self.call("pending", descendants=descendants))
 
     async def written(self) -> tuple[ApprovalRequest, ...]:
         """The writes that a policy let through for a look afterwards, until they are acknowledged, oldest first."""
