@@ -259,7 +259,8 @@ def _final_arguments(verbs: Verbs, row: Row, arguments: Decide) -> str | None:
 def _tried_now(verbs: Verbs, scope: Scope, row: Row, decisions: Sequence[Row]) -> ApprovalRequest:
     fresh = _preview_now(verbs, scope, row)
     request = request_from_row(row, decisions, fresh.digest)
-    return replace(request, preview=fresh, stale=fresh.digest != row["preview_digest"])
+    stale = fresh.digest != row["preview_digest"]
+    return replace(request, preview=fresh, stale=stale, seen=request.preview if stale else None)
 
 
 def _preview_now(verbs: Verbs, scope: Scope, row: Row) -> Preview:
