@@ -523,6 +523,8 @@ class ApprovalRequest:
         requested_by: Who asked for it, or parked its run.
         reason: Why, as they said.
         receipt: What carrying it out did, once that happened.
+        seen: Of a stale one, what it would have done when it was asked or last decided on; `preview` says what it
+            would do now.
     """
 
     id: str
@@ -546,6 +548,7 @@ class ApprovalRequest:
     requested_by: str | None = None
     reason: str | None = None
     receipt: Receipt | Episode | None = None
+    seen: Preview | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,6 +106,12 @@ class CheckpointRun(Held, SavedState):
     settled: tuple[Text, ...] = Field(description="The calls whose outputs the state knows.")
 
 
+class ListPending(Arguments):
+    """Choose requests that wait."""
+
+    descendants: bool = Field(default=True, strict=True, description="Whether those of namespaces below count, too.")
+
+
 class OneRequest(Arguments):
     """Name a request."""
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from agents_memory._ids import IdKind, to_text
 from agents_memory.approvals import asking, preview
-from agents_memory.approvals.arguments import Acknowledge, Decide, OneRequest
+from agents_memory.approvals.arguments import Acknowledge, Decide, ListPending, OneRequest
 from agents_memory.approvals.calls import Verbs, checked, checked_whole, read, readable
 from agents_memory.approvals.moves import before_request
 from agents_memory.approvals.rows import (
@@ -38,10 +38,11 @@ OURSELVES: Final = "agents_memory"
 """Who decides when nobody had to be asked."""
 
 
-def pending(scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:
+def pending(scope: Scope, arguments: ListPending) -> tuple[ApprovalRequest, ...]:
     """The requests that wait, oldest first."""
     expire_due(scope)
-    return requests_from(scope, find_requests(scope, status=RequestStatus.PENDING))
+    rows = find_requests(scope, status=RequestStatus.PENDING, descendants=arguments.descendants)
+    return requests_from(scope, rows)
 
 
 def check_pending(verbs: Verbs, scope: Scope, _arguments: NoArguments) -> tuple[ApprovalRequest, ...]:
@@ -258,7 +259,8 @@ def _final_arguments(verbs: Verbs, row: Row, arguments: Decide) -> str | None:
 def _tried_now(verbs: Verbs, scope: Scope, row: Row, decisions: Sequence[Row]) -> ApprovalRequest:
     fresh = _preview_now(verbs, scope, row)
     request = request_from_row(row, decisions, fresh.digest)
-    return replace(request, preview=fresh, stale=fresh.digest != row["preview_digest"])
+    stale = fresh.digest != row["preview_digest"]
+    return replace(request, preview=fresh, stale=stale, seen=request.preview if stale else None)
 
 
 def _preview_now(verbs: Verbs, scope: Scope, row: Row) -> Preview:

@@ -36,10 +36,16 @@ def find_requests(
     request_ids: Sequence[int] | None = None,
     run_id: int | None = None,
     status: RequestStatus | None = None,
+    descendants: bool = True,
 ) -> list[Row]:
-    """The requests of the handle's namespace and below, oldest first."""
+    """The requests of the handle's namespace and, unless told otherwise, below it, oldest first."""
     return scope.database.rows(
-        "requests_of", namespace=scope.namespace, request_ids=request_ids, run_id=run_id, status=status
+        "requests_of",
+        namespace=scope.namespace,
+        descendants=descendants,
+        request_ids=request_ids,
+        run_id=run_id,
+        status=status,
     )
 
 

@@ -30,7 +30,7 @@ from agents_memory.cli.output import (
 )
 from agents_memory.errors import InvalidInput
 from agents_memory.memory import Memory
-from agents_memory.types import ApprovalRequest, Episode, ParkedRun, PossibleConflict, Receipt, RequestStatus
+from agents_memory.types import ApprovalRequest, Episode, ParkedRun, PossibleConflict, Preview, Receipt, RequestStatus
 
 app = typer.Typer(help="See and decide what waits for a person.", no_args_is_help=True)
 
@@ -252,7 +252,9 @@ def print_request(request: ApprovalRequest) -> None:
         rows.append(("reason", request.reason))
     if request.expires_at is not None:
         rows.append(("expires", f"{day(request.expires_at)} UTC"))
-    rows += _under("changed" if _is_carried_out(request) else "would change", _changes(request))
+    rows += _under(
+        "changed" if _is_carried_out(request) else "would change", _changes(request.operation, request.preview)
+    )
     rows += _under("duplicate of", [", ".join(request.preview.duplicates)] if request.preview.duplicates else [])
     rows += _under("may contradict", [_conflict(conflict) for conflict in request.preview.conflicts])
     rows += [("decided", _decision(decision)) for decision in request.decisions]
@@ -261,6 +263,9 @@ def print_request(request: ApprovalRequest) -> None:
     rows.append(
         ("preview", request.preview.digest + (" · STALE: memory changed since it was asked" if request.stale else ""))
     )
+    if request.seen is not None:
+        rows += _under("it was:", _told(request.operation, request.seen))
+        rows += _under("it is now:", _told(request.operation, request.preview))
     print_fields(rows)
 
 
@@ -270,13 +275,20 @@ def _asked_by(request: ApprovalRequest) -> str:
     return f"by agent {request.agent or '?'}"
 
 
-def _changes(request: ApprovalRequest) -> list[str]:
-    if request.preview.problem is not None:
-        return [f"nothing, it cannot work: {request.preview.problem}"]
-    if request.operation is None:
+def _changes(operation: str | None, preview: Preview) -> list[str]:
+    if preview.problem is not None:
+        return [f"nothing, it cannot work: {preview.problem}"]
+    if operation is None:
         return ["unknown: the tool is not one of this memory's"]
+    return [f"{change.effect}{f' {change.id}' if change.id else ''}: {change.text}" for change in preview.changes]
+
+
+def _told(operation: str | None, preview: Preview) -> list[str]:
+    """All that can make one preview differ from another."""
     return [
-        f"{change.effect}{f' {change.id}' if change.id else ''}: {change.text}" for change in request.preview.changes
+        *(_changes(operation, preview) or ["nothing"]),
+        *(f"duplicate of {fact_id}" for fact_id in preview.duplicates),
+        *(f"may contradict {_conflict(conflict)}" for conflict in preview.conflicts),
     ]
 
 

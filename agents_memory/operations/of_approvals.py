@@ -71,7 +71,7 @@ def approvals(
         Operation(
             name="pending",
             description="List the approval requests that wait in this namespace and below, oldest first.",
-            arguments=of_graph.NoArguments,
+            arguments=of_approvals.ListPending,
             result=tuple[ApprovalRequest, ...],
             risk=Risk.READ,
             handler=queue.pending,

@@ -23,12 +23,12 @@ from agents_memory.errors import InvalidInput
 from agents_memory.memory import Memory
 from agents_memory.sdk.events import Ended, Events
 from agents_memory.sdk.parking import call_of, home_of, stopped, tool_name, turns_left, waiting_in
-from agents_memory.sdk.resume import Asked, Resumed, resume, resume_streamed
+from agents_memory.sdk.resume import LEASE_S, Asked, Resumed, _owner, resume, resume_streamed
 from agents_memory.sdk.routing import branch_of
 from agents_memory.sdk.session import DuckDBSession
 from agents_memory.sdk.states import binding_of, saved
 from agents_memory.sdk.worker import Registry, RunOutcome, checked_registry, resume_each
-from agents_memory.types import MAIN, ApprovalRequest, Decision, ParkedNotice, ParkedRun, RunStatus
+from agents_memory.types import MAIN, ApprovalRequest, Claim, Decision, ParkedNotice, ParkedRun, RunStatus
 from agents_memory.view import When
 
 _log = logging.getLogger("agents_memory")
@@ -119,9 +119,13 @@ class RunStateStore:
         await self._tell(run, result, items)
         return run
 
-    async def pending(self) -> tuple[ApprovalRequest, ...]:
-        """The requests that wait, oldest first."""
-        return cast("tuple[ApprovalRequest, ...]", await self.call("pending"))
+    async def pending(self, *, descendants: bool = True) -> tuple[ApprovalRequest, ...]:
+        """The requests that wait, oldest first.
+
+        Args:
+            descendants: Whether those of the namespaces below count, too, or only the memory's own.
+        """
+        return cast("tuple[ApprovalRequest, ...]", await self.call("pending", descendants=descendants))
 
     async def written(self) -> tuple[ApprovalRequest, ...]:
         """The writes that a policy let through for a look afterwards, until they are acknowledged, oldest first."""
@@ -240,6 +244,25 @@ class RunStateStore:
             NotFound: There is no such run here or below.
         """
         return cast("ParkedRun", await self.call("get_run", run_id=run_id))
+
+    async def claim(self, run_id: str, *, lease_s: float = LEASE_S) -> Claim:
+        """Take a decided run, for a process that resumes it by other means than `resume`, which claims by itself.
+
+        At most one caller wins. The claim has the state and what was decided. The lease is the caller's to keep: renew
+        it in time with `call("renew_lease", run_id=..., fence=claim.fence)`, and end it with `finish_run` (`result=`),
+        `fail_run` (`error=`) or `release_run`, which take those two as well. Each raises `LeaseLost` once the claim is
+        lost, and whoever gets that must stop.
+
+        Args:
+            run_id: Such as `n5`.
+            lease_s: Seconds until the claim is lost unless it is renewed.
+
+        Raises:
+            InvalidTransition: Somebody else holds it, or it is over.
+            NotFound: There is no such run here or below.
+            Undecided: Some of its requests still wait.
+        """
+        return cast("Claim", await self.call("claim_run", run_id=run_id, owner=_owner(), lease_s=lease_s))
 
     @overload
     def resume(

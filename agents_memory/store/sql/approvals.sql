@@ -74,7 +74,8 @@ SELECT unnest($request_ids::BIGINT[]), $decision, $decided_by, unnest($reasons::
        $preview_digest, $always, $now;
 
 -- name: requests_of
--- Requests with their words, rules and receipts, oldest first: some by id, those of a run, or those of a status.
+-- Requests with their words, rules and receipts, oldest first: some by id, those of a run, or those of a status, of a
+-- namespace alone or of those below it, too.
 SELECT r.* REPLACE (coalesce(r.not_by_requester, p.not_by_requester, false) AS not_by_requester),
        coalesce(r.approvals, p.approvals, 1) AS approvals_needed, p.parked_by, i.text AS said, e.receipt
 FROM approval_requests r
@@ -82,6 +83,7 @@ LEFT JOIN session_items_stored i ON i.item_id = r.item_id
 LEFT JOIN parked_runs p ON p.run_id = r.run_id AND r.origin = 'run'
 LEFT JOIN effects e ON e.request_id = r.request_id
 WHERE is_within(r.namespace, $namespace)
+  AND ($descendants OR r.namespace = $namespace)
   AND ($request_ids::BIGINT[] IS NULL OR list_contains($request_ids::BIGINT[], r.request_id))
   AND ($run_id IS NULL OR r.run_id = $run_id)
   AND ($status IS NULL OR r.status = $status)

@@ -275,7 +275,7 @@ def test_what_was_said_meanwhile_is_not_said_twice_unseen(queue, memory, asked) 
 def test_a_write_that_would_do_something_else_than_was_decided_on_is_not_made(queue, memory, asked) -> None:
     scope = Scope(database=memory._database, caller=memory._caller)
     (row,) = memory._database.rows(
-        "requests_of", namespace="acme/kestrel", request_ids=[1], run_id=None, status="pending"
+        "requests_of", namespace="acme/kestrel", descendants=True, request_ids=[1], run_id=None, status="pending"
     )
     seen = replace(asked.preview, changes=asked.preview.changes[1:])
     before = dump(memory._database)

@@ -233,3 +233,15 @@ def test_a_view_of_another_moment_decides_nothing(queue, memory) -> None:
 
     with pytest.raises(InvalidInput, match="read-only"):
         memory.as_of(known_at="2026-03-02").call("decide", {"request_id": "a1", "decision": "reject", "by": "eve"})
+
+
+def test_without_descendants_only_requests_of_the_very_namespace_are_listed(queue, memory) -> None:
+    queue.park(a_call(content="here"))
+    below = Queue(memory.at_namespace("acme/kestrel/docs"))
+    below.park(a_call(content="below"))
+    above = memory.at_namespace("acme")
+
+    assert [request.id for request in memory.call("pending")] == ["a1", "a2"]
+    assert [request.id for request in memory.call("pending", {"descendants": False})] == ["a1"]
+    assert [request.id for request in below.memory.call("pending", {"descendants": False})] == ["a2"]
+    assert above.call("pending", {"descendants": False}) == ()

@@ -141,6 +141,21 @@ def test_a_stale_preview_is_refused(file: str) -> None:
     assert "STALE" in approvals(file, "show", "a1")[1]
 
 
+def test_a_stale_request_says_what_it_was_and_what_it_is_now(file: str) -> None:
+    fresh, unchanged = approvals(file, "show", "a1")[1], json.loads(approvals(file, "show", "a1", "--json")[1])
+    with Memory.open(file, namespace="acme/kestrel") as memory:
+        memory.correct("f1", "Bob maintains the ingest service.")
+
+    printed = approvals(file, "show", "a1")[1].partition("STALE")[2].splitlines()
+    shown = json.loads(approvals(file, "show", "a1", "--json")[1])
+
+    assert ("it was:" in fresh, unchanged["seen"]) == (False, None)
+    was, now_ = (next(line for line in printed if line.startswith(name)) for name in ("it was:", "it is now:"))
+    assert "fact ended f1: Bo maintains the ingest service." in was
+    assert "fact ended f1: Bob maintains the ingest service." in now_
+    assert shown["seen"] == unchanged["preview"]
+
+
 def test_no_command_of_the_queue_imports_the_sdk(file: str) -> None:
     code = (
         "import sys\n"

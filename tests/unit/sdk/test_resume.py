@@ -569,3 +569,19 @@ def test_what_is_no_secret_is_refused_as_a_key(memory, key) -> None:
 def test_a_store_needs_a_memory() -> None:
     with pytest.raises(InvalidInput, match="Memory"):
         RunStateStore(None)  # type: ignore[arg-type]
+
+
+async def test_a_claim_by_hand_keeps_resume_away_until_it_is_given_back(memory, session, store) -> None:
+    waiting = await parked(memory, session=session)
+
+    claim = await store.claim(waiting.id, lease_s=30)
+
+    assert (claim.run.id, claim.lease_s, [one.approved for one in claim.verdicts]) == (waiting.id, 30, [True])
+    with pytest.raises(InvalidTransition, match="is being resumed"):
+        await store.claim(waiting.id)
+    with pytest.raises(InvalidTransition, match="is being resumed"):
+        await store.resume(waiting.id, agent(memory, "done"))
+    await store.call("release_run", run_id=waiting.id, fence=claim.fence)
+    assert (await store.resume(waiting.id, agent(memory, "done"))).run.status == "finished"
+    with pytest.raises(LeaseLost):
+        await store.call("renew_lease", run_id=waiting.id, fence=claim.fence)
