@@ -81,7 +81,7 @@ class Owner:
             if not self._none_left.wait_for(lambda: not self._serving, GRACE_S):
                 for connection in self._serving:
                     _end(connection, socket.SHUT_RDWR)
-                self._none_left.wait_for(lambda: not self._serving)
+                self._none_left.wait_for(lambda: not self._serving, GRACE_S)
         self._writer.stop()
 
     def forget_after_fork(self) -> None:

@@ -20,6 +20,9 @@ from agents_memory import operations
 from agents_memory.store.database import Database, Transaction
 from agents_memory.types import Caller
 
+STOP_WAIT_S: Final = 10.0
+"""A write that takes longer when the process ends is left to its caller to ask about again."""
+
 MAX_GROUP: Final = 64
 """More writes than these wait for the next group, so that nobody's answer waits for a very long transaction."""
 
@@ -70,7 +73,7 @@ class Writer:
     def stop(self) -> None:
         """Do what waits, and end."""
         self._queue.put(None)
-        self._thread.join()
+        self._thread.join(STOP_WAIT_S)
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:

@@ -360,19 +360,17 @@ class Database(_Runner):
     @contextmanager
     def _sole_writer(self) -> Iterator[None]:
         me = threading.get_ident()
-        if not self._write_lock.acquire(blocking=False):
-            if self._writing_thread == me:
-                raise TransactionElsewhere(
-                    "Another task of this thread has a transaction open and is suspended inside it. "
-                    "Do not await inside a transaction."
-                )
-            self._write_lock.acquire()
-        self._writing_thread = me
-        try:
-            yield
-        finally:
-            self._writing_thread = None
-            self._write_lock.release()
+        if self._writing_thread == me:
+            raise TransactionElsewhere(
+                "Another task of this thread has a transaction open and is suspended inside it. "
+                "Do not await inside a transaction."
+            )
+        with self._write_lock:  # taken and given back by `with` alone, so that a signal cannot come between
+            try:
+                self._writing_thread = me
+                yield
+            finally:
+                self._writing_thread = None
 
     def current_transaction(self) -> Transaction | None:
         """The open transaction of the calling task and thread, if there is one.
@@ -437,8 +435,6 @@ class Database(_Runner):
         self._root = None
         self._closed_because = "this process was forked from the one that opened it"
         self._write_lock = threading.Lock()  # whoever holds the old one may be a thread that the child does not have
-        if self._writing_thread == threading.get_ident():
-            self._write_lock.acquire()
         self._shared_lock = threading.RLock()
         return handles
 
